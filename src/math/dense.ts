@@ -1,0 +1,32 @@
+// Dense row-major matrices.
+
+export interface Dense {
+  rows: number;
+  cols: number;
+  /** rows * cols values, row after row. */
+  values: Float32Array;
+}
+
+export const denseRow = (m: Dense, row: number): Float32Array =>
+  m.values.subarray(row * m.cols, (row + 1) * m.cols);
+
+/** The given rows, in the given order. */
+export function selectDenseRows(m: Dense, rows: ArrayLike<number>): Dense {
+  const values = new Float32Array(rows.length * m.cols);
+  for (let i = 0; i < rows.length; i++) values.set(denseRow(m, rows[i]), i * m.cols);
+  return { rows: rows.length, cols: m.cols, values };
+}
+
+/** A copy with rows of Euclidean length one; zero rows stay zero. */
+export function unitDenseRows(m: Dense): Dense {
+  const values = m.values.slice();
+  for (let row = 0; row < m.rows; row++) {
+    const v = values.subarray(row * m.cols, (row + 1) * m.cols);
+    let sum = 0;
+    for (let j = 0; j < v.length; j++) sum += v[j] * v[j];
+    if (sum === 0) continue;
+    const scale = 1 / Math.sqrt(sum);
+    for (let j = 0; j < v.length; j++) v[j] *= scale;
+  }
+  return { ...m, values };
+}

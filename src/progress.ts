@@ -1,0 +1,32 @@
+// What long work tells whoever is watching, and how it is stopped. Passed in as arguments, never global.
+import { UmbelError } from './errors.ts';
+
+export interface Step {
+  /** What is being done: `read`, `vectorise`, `train`. */
+  phase: string;
+  done: number;
+  /** Absent while the end is unknown. */
+  total?: number;
+  /** What is counted: `rows`, `labels`, `bytes`. */
+  unit: string;
+}
+
+export type Progress = (step: Step) => void;
+
+/** What every long task is given. */
+export interface Context {
+  seed: number;
+  threads: number;
+  progress: Progress;
+  signal?: AbortSignal;
+}
+
+export const quiet: Progress = () => {};
+
+/** Throws `cancelled` once the signal has fired; call it between pieces of work. */
+export function checkCancelled(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new UmbelError('cancelled', 'cancelled');
+}
+
+/** Lets timers, signals and progress bars run between pieces of work on the main thread. */
+export const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
