@@ -1,0 +1,104 @@
+// Which column of a table holds what: the default names, the names or positions a user gives, and how
+// `--columns id=1,text=title+body,labels=tags` is understood. Knows headers, not cells.
+import { badUsage, unknownName } from '../errors.ts';
+import type { Columns } from './format.ts';
+
+/** Names looked for where the user gives none, in any case; `text` takes all that are present, the others the first. */
+export const defaultColumns = {
+  id: ['id'],
+  text: ['text', 'title', 'content', 'body', 'abstract', 'description'],
+  labels: ['labels', 'label', 'tags', 'topics', 'categories', 'subjects'],
+  group: ['group'],
+} as const;
+
+/** 0-based positions. */
+export interface ColumnPositions {
+  id?: number;
+  /** To be joined by a space, in this order. */
+  text: number[];
+  /** Columns whose cells list labels. */
+  labels: number[];
+  /** Columns of zeros and ones (from a range `A..B`): the header names the label. */
+  indicators: number[];
+  group?: number;
+}
+
+/** Finds the columns in a header. A table without one passes empty names, so that only positions match. */
+export function resolveColumns(header: readonly string[], columns: Columns = {}): ColumnPositions {
+  const found = (names: readonly string[]) =>
+    header.flatMap((name, position) => (names.includes(name.trim().toLowerCase()) ? [position] : []));
+  const first = (names: readonly string[]) => names.flatMap((name) => found([name]))[0] as number | undefined;
+  const one = (name: string | undefined) => (name === undefined ? undefined : findColumn(header, name));
+
+  const labels: number[] = [];
+  const indicators: number[] = [];
+  for (const name of columns.labels ?? []) {
+    const range = header.includes(name) ? null : /^(.+)\.\.(.+)$/.exec(name);
+    if (range) indicators.push(...columnRange(header, range[1], range[2]));
+    else labels.push(findColumn(header, name));
+  }
+  const defaultLabels = columns.labels ? undefined : first(defaultColumns.labels);
+  return {
+    id: one(columns.id) ?? first(defaultColumns.id),
+    text: columns.text ? columns.text.map((name) => findColumn(header, name)) : found(defaultColumns.text),
+    labels: defaultLabels === undefined ? labels : [defaultLabels],
+    indicators,
+    group: one(columns.group) ?? first(defaultColumns.group),
+  };
+}
+
+/** The 0-based position of a header name (in any case, if only one fits) or of a 1-based position. */
+export function findColumn(header: readonly string[], name: string): number {
+  const exact = header.indexOf(name);
+  if (exact >= 0) return exact;
+  const lower = header.map((column) => column.trim().toLowerCase());
+  const anyCase = lower.indexOf(name.trim().toLowerCase());
+  if (anyCase >= 0) return anyCase;
+  if (!/^\d+$/.test(name))
+    throw unknownName(
+      'column',
+      name,
+      header.filter((column) => column !== ''),
+    );
+  const position = Number(name);
+  if (position < 1 || position > header.length)
+    throw badUsage(`column position must be from 1 to ${header.length}`, { value: name });
+  return position - 1;
+}
+
+function columnRange(header: readonly string[], from: string, to: string): number[] {
+  const [start, end] = [findColumn(header, from), findColumn(header, to)];
+  if (start > end)
+    throw badUsage('a range of columns must go from left to right', { value: `${from}..${to}` });
+  return Array.from({ length: end - start + 1 }, (_, i) => start + i);
+}
+
+/** `id=1,text=title+body,labels=tags` */
+export function parseColumns(text: string): Columns {
+  const { id, group, ...lists } = parseRoles(text, ['id', 'text', 'labels', 'group']);
+  return { ...lists, id: single('id', id), group: single('group', group) };
+}
+
+/** Splits `role=column+column,role=column`; every role must be known and appear once. */
+export function parseRoles<R extends string>(
+  text: string,
+  roles: readonly R[],
+): Partial<Record<R, string[]>> {
+  const parsed: Partial<Record<R, string[]>> = {};
+  for (const part of text.split(',')) {
+    const [, name, value] = /^\s*([^=]+?)\s*=\s*(.+?)\s*$/.exec(part) ?? [];
+    if (name === undefined) throw badUsage('columns must be given as role=column,...', { value: part });
+    const role = roles.find((known) => known === name);
+    if (role === undefined) throw unknownName('column role', name, roles);
+    if (parsed[role]) throw badUsage('each column role must appear once', { value: role });
+    parsed[role] = value.split('+').map((column) => column.trim());
+  }
+  return parsed;
+}
+
+/** The only column of a role that takes one. */
+export function single(role: string, columns: string[] | undefined): string | undefined {
+  if (columns && columns.length > 1)
+    throw badUsage(`${role} must be one column`, { value: columns.join('+') });
+  return columns?.[0];
+}
