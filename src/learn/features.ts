@@ -1,0 +1,43 @@
+// Small questions learners ask about features: how many rows and columns, and what one row holds.
+import type { Features } from '../data/dataset.ts';
+import { type Csr, CsrBuilder, rowIndices, rowValues, unitRows } from '../math/csr.ts';
+import { denseRow, unitDenseRows } from '../math/dense.ts';
+import type { Width } from './learner.ts';
+
+export const widthOf = ({ sparse, dense }: Features): Width => ({
+  sparse: sparse?.cols ?? 0,
+  dense: dense?.cols ?? 0,
+});
+
+export const inputRows = ({ sparse, dense }: Features): number => sparse?.rows ?? dense?.rows ?? 0;
+
+/** Rows of length one, sparse and dense parts each on their own; zero rows stay zero. */
+export function unitFeatures({ sparse, dense }: Features): Features {
+  return { sparse: sparse && unitRows(sparse), dense: dense && unitDenseRows(dense) };
+}
+
+/** One sparse matrix: dense columns follow the sparse ones. */
+export function joinFeatures({ sparse, dense }: Features): Csr {
+  if (!dense)
+    return (
+      sparse ?? {
+        rows: 0,
+        cols: 0,
+        indptr: new Uint32Array(1),
+        indices: new Uint32Array(0),
+        values: new Float32Array(0),
+      }
+    );
+  const offset = sparse?.cols ?? 0;
+  const joined = new CsrBuilder('values');
+  for (let row = 0; row < dense.rows; row++) {
+    const [indices, values] = sparse ? [[...rowIndices(sparse, row)], [...rowValues(sparse, row)]] : [[], []];
+    denseRow(dense, row).forEach((value, column) => {
+      if (value === 0) return;
+      indices.push(offset + column);
+      values.push(value);
+    });
+    joined.add(indices, values);
+  }
+  return joined.csr(offset + dense.cols);
+}

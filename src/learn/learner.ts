@@ -1,0 +1,68 @@
+// The plug point for learners: one row in registry.ts, one object like this, one model like that. Pure: no disk, no
+// network. The contract suite (test/contract.test.ts) runs over every row.
+import type { Dataset, Features } from '../data/dataset.ts';
+import type { Ranking } from '../math/csr.ts';
+import type { OptionsOf, OptionTable } from '../options.ts';
+import type { Json, PartReader, PartWriter } from '../parts.ts';
+import type { Context } from '../progress.ts';
+
+/** A data set whose texts, if it had any, have been turned into features. */
+export type TrainingSet = Dataset & { features: Features };
+
+/** What `train` is given beside the data: where a long run may keep its state, if anywhere. */
+export interface TrainContext extends Context {
+  checkpoint?: string;
+}
+
+export interface Learner<T extends OptionTable = OptionTable> {
+  name: string;
+  /** One line for `--help` and the studio. */
+  summary: string;
+  options: T;
+  train(set: TrainingSet, options: OptionsOf<T>, context: TrainContext): Promise<Model>;
+  /** The model that `save` described. */
+  load(config: Json, parts: PartReader): Promise<Model>;
+}
+
+export interface PredictOptions {
+  /** How many labels per input at most. */
+  top: number;
+  /** One byte per label: 1 keeps the label out of the answer. */
+  excluded?: Uint8Array;
+  threads?: number;
+  signal?: AbortSignal;
+}
+
+export interface Model {
+  /** Features the model was trained on: columns beyond are an error at the door, not here. */
+  width: Width;
+  /** Labels per input by descending score in (0, 1], ties by lowest column; never a label without positives. */
+  predict(inputs: Features, options: PredictOptions): Promise<Ranking>;
+  /** Why one input (one row) got, or did not get, a label; undefined where the label was out of reach. */
+  explain?(input: Features, label: number): Promise<Explanation | undefined>;
+  save(parts: PartWriter): Promise<Json>;
+}
+
+export interface Width {
+  sparse: number;
+  dense: number;
+}
+
+/** The score of a label as a product of steps: one for a flat model, one per level for a tree. */
+export interface Explanation {
+  /** Equals what `predict` returns for this label, to rounding: the product of the steps' factors. */
+  score: number;
+  steps: ExplanationStep[];
+}
+
+export interface ExplanationStep {
+  /** What was decided here: `label`, or `level 2, node 17`. */
+  what: string;
+  /** Equals bias plus all contributions. */
+  margin: number;
+  bias: number;
+  /** What the margin became after the model's post-processing. */
+  factor: number;
+  /** Feature columns (dense ones follow the sparse ones) by descending absolute contribution. */
+  contributions: { feature: number; value: number }[];
+}

@@ -1,0 +1,15 @@
+// Every learner is one row here; its module is loaded when it is asked for.
+import { unknownName } from '../errors.ts';
+import type { Learner } from './learner.ts';
+
+const loaders: Record<string, () => Promise<Learner>> = {
+  popular: async () => (await import('./popular.ts')).popular,
+  'one-vs-rest': async () => (await import('./one-vs-rest.ts')).oneVsRest as unknown as Learner,
+};
+
+export const learnerNames = Object.keys(loaders);
+
+export async function findLearner(name: string): Promise<Learner> {
+  if (!Object.hasOwn(loaders, name)) throw unknownName('learner', name, learnerNames);
+  return loaders[name]();
+}
