@@ -22,9 +22,7 @@ export type Option = NumberOption | ChoiceOption | FlagOption;
 export type OptionTable = Record<string, Option>;
 
 /** The values a table describes: `{ cost: number; loss: 'hinge' | 'logistic' }`. */
-export type OptionsOf<T extends OptionTable> = {
-  [K in keyof T]: T[K] extends ChoiceOption<infer C> ? C : T[K] extends FlagOption ? boolean : number;
-};
+export type OptionsOf<T extends OptionTable> = { [K in keyof T]: T[K]['default'] };
 
 type Bounds = { min?: number; max?: number };
 export const number = (value: number, help: string, bounds: Bounds = {}): NumberOption => ({

@@ -4,7 +4,7 @@ import type { Learner } from './learner.ts';
 
 const loaders: Record<string, () => Promise<Learner>> = {
   popular: async () => (await import('./popular.ts')).popular,
-  'one-vs-rest': async () => (await import('./one-vs-rest.ts')).oneVsRest as unknown as Learner,
+  'one-vs-rest': async () => (await import('./one-vs-rest.ts')).oneVsRest,
 };
 
 export const learnerNames = Object.keys(loaders);
