@@ -1,0 +1,241 @@
+// What users hold: a trained model with its label set and, for texts, its vectoriser. Text (or features) in, labels
+// out. The store saves it; the judge asks it for rankings.
+import { type Dataset, type Features, selectFeatures } from '../data/dataset.ts';
+import type { Vocabulary } from '../data/vocabulary.ts';
+import { badInput, badUsage } from '../errors.ts';
+import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
+import { parseOptions } from '../options.ts';
+import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
+import { type Context, quiet } from '../progress.ts';
+import { textOptions, Vectoriser } from '../text/vectoriser.ts';
+import type { Explanation, Model, TrainContext } from './learner.ts';
+import { findLearner } from './registry.ts';
+
+/** What to predict for: texts, or anything that holds texts or features, such as a data set. */
+export type Inputs = string[] | Pick<Dataset, 'texts' | 'features'>;
+
+export interface Suggestion {
+  /** The label's stable id. */
+  label: string;
+  name: string;
+  score: number;
+}
+
+export interface TrainOptions extends Partial<TrainContext> {
+  learner: string;
+  /** The learner's options; `text.` in front of a name sets an option of the vectoriser. */
+  options?: Record<string, unknown>;
+}
+
+/** The JSON side of a saved classifier. */
+export interface ClassifierContent {
+  learner: string;
+  options: Json;
+  seed: number;
+  rows: number;
+  model: Json;
+  text: Json;
+  excluded: string[];
+  featureNames: string[] | null;
+}
+
+export interface SuggestOptions {
+  top?: number;
+  /** Leave out labels that score below this. */
+  threshold?: number;
+  threads?: number;
+  signal?: AbortSignal;
+}
+
+interface Fields {
+  learner: string;
+  options: Record<string, unknown>;
+  seed: number;
+  /** Training rows, and how many of them carry each label: what propensities are made from. */
+  rows: number;
+  counts: Uint32Array;
+  vocabulary: Vocabulary;
+  model: Model;
+  vectoriser?: Vectoriser;
+  featureNames?: string[];
+}
+
+export class Classifier {
+  readonly learner: string;
+  readonly options: Record<string, unknown>;
+  readonly seed: number;
+  readonly rows: number;
+  readonly counts: Uint32Array;
+  readonly vocabulary: Vocabulary;
+  readonly #model: Model;
+  readonly #vectoriser: Vectoriser | undefined;
+  readonly #featureNames: string[] | undefined;
+
+  private constructor(fields: Fields) {
+    this.learner = fields.learner;
+    this.options = fields.options;
+    this.seed = fields.seed;
+    this.rows = fields.rows;
+    this.counts = fields.counts;
+    this.vocabulary = fields.vocabulary;
+    this.#model = fields.model;
+    this.#vectoriser = fields.vectoriser;
+    this.#featureNames = fields.featureNames;
+  }
+
+  static async train(
+    dataset: Dataset,
+    { learner: name, options = {}, ...given }: TrainOptions,
+  ): Promise<Classifier> {
+    const context: TrainContext = { seed: 1, threads: 1, progress: quiet, ...given };
+    const learner = await findLearner(name);
+    const own = Object.entries(options);
+    const ofText = own
+      .filter(([key]) => key.startsWith('text.'))
+      .map(([key, value]) => [key.slice(5), value]);
+    const chosen = parseOptions(
+      learner.options,
+      Object.fromEntries(own.filter(([key]) => !key.startsWith('text.'))),
+    );
+    const text = parseOptions(textOptions, Object.fromEntries(ofText));
+    const { vectoriser, features } = await vectorise(dataset, text, context);
+    const model = await learner.train({ ...dataset, features }, chosen, context);
+    return new Classifier({
+      learner: name,
+      options: chosen,
+      seed: context.seed,
+      rows: dataset.rows,
+      counts: columnCounts(dataset.labels),
+      vocabulary: dataset.vocabulary.clone(),
+      model,
+      vectoriser,
+      featureNames: dataset.featureNames,
+    });
+  }
+
+  /** Labels by descending score for every input, as a matrix over the vocabulary's columns. */
+  async rank(inputs: Inputs, { top = 5, threads = 1, signal }: SuggestOptions = {}): Promise<Ranking> {
+    if (!Number.isInteger(top) || top < 1) throw badUsage('top must be a positive integer', { value: top });
+    const features = await this.#features(inputs, threads, signal);
+    return this.#model.predict(features, { top, threads, signal, excluded: this.#excluded() });
+  }
+
+  /** The best labels for every input, with their names. */
+  async suggest(inputs: Inputs, options: SuggestOptions = {}): Promise<Suggestion[][]> {
+    const ranking = await this.rank(inputs, options);
+    const { threshold = 0 } = options;
+    return Array.from({ length: ranking.rows }, (_, row) => {
+      const scores = rowValues(ranking, row);
+      return Array.from(rowIndices(ranking, row), (column, rank) => ({
+        label: this.vocabulary.label(column).id,
+        name: this.vocabulary.name(column),
+        score: scores[rank],
+      })).filter(({ score }) => score >= threshold);
+    });
+  }
+
+  /** Why the first input got, or did not get, a label; undefined where the model never considered it. */
+  async explain(inputs: Inputs, label: string): Promise<Explanation | undefined> {
+    const column = this.vocabulary.column(label);
+    if (column === undefined) throw badUsage('label id must be in the vocabulary', { value: label });
+    if (!this.#model.explain) throw badUsage('learner must be able to explain', { value: this.learner });
+    const features = await this.#features(inputs, 1);
+    return this.#model.explain(selectFeatures(features, [0]), column);
+  }
+
+  /** What a feature column is called. */
+  featureName(column: number): string {
+    const sparse = this.#vectoriser ? this.#model.width.sparse : 0;
+    if (this.#vectoriser && column < sparse) return this.#vectoriser.featureName(column);
+    return this.#featureNames?.[column - sparse] ?? `feature ${column}`;
+  }
+
+  /** The places in a text that are features of the model, for highlighting. */
+  spans(text: string): { start: number; end: number; column: number }[] {
+    return this.#vectoriser?.spans(text) ?? [];
+  }
+
+  async save(parts: PartWriter): Promise<Json> {
+    await parts.write('training', { counts: vector(this.counts) });
+    const content: ClassifierContent = {
+      learner: this.learner,
+      options: this.options as Json,
+      seed: this.seed,
+      rows: this.rows,
+      model: await this.#model.save(prefixed('model', parts)),
+      text: this.#vectoriser ? await this.#vectoriser.save(prefixed('text', parts)) : null,
+      excluded: this.vocabulary.excludedIds,
+      featureNames: this.#featureNames ?? null,
+    };
+    return content as unknown as Json;
+  }
+
+  static async load(
+    content: ClassifierContent,
+    vocabulary: Vocabulary,
+    parts: PartReader,
+  ): Promise<Classifier> {
+    const learner = await findLearner(content.learner);
+    const reader = (prefix: string): PartReader => ({ read: (name) => parts.read(`${prefix}-${name}`) });
+    const { counts } = await parts.read('training');
+    vocabulary.exclude(content.excluded);
+    return new Classifier({
+      learner: content.learner,
+      options: content.options as Record<string, unknown>,
+      seed: content.seed,
+      rows: content.rows,
+      counts: counts.data as Uint32Array,
+      vocabulary,
+      model: await learner.load(content.model, reader('model')),
+      vectoriser: content.text === null ? undefined : await Vectoriser.load(content.text, reader('text')),
+      featureNames: content.featureNames ?? undefined,
+    });
+  }
+
+  async #features(inputs: Inputs, threads: number, signal?: AbortSignal): Promise<Features> {
+    const { texts, features = {} } = Array.isArray(inputs) ? { texts: inputs } : inputs;
+    let { sparse } = features;
+    const { dense } = features;
+    if (this.#vectoriser) {
+      if (!texts) throw badInput('inputs must have text: the model was trained on text');
+      sparse = await this.#vectoriser.transform(texts, { threads, signal });
+    }
+    const { width } = this.#model;
+    checkWidth('sparse', sparse?.cols, width.sparse);
+    checkWidth('dense', dense?.cols, width.dense);
+    return { sparse: sparse && { ...sparse, cols: width.sparse }, dense };
+  }
+
+  #excluded(): Uint8Array | undefined {
+    const ids = this.vocabulary.excludedIds;
+    if (ids.length === 0) return undefined;
+    const mask = new Uint8Array(this.vocabulary.size);
+    for (const id of ids) mask[this.vocabulary.column(id) ?? 0] = 1;
+    return mask;
+  }
+}
+
+/** Fewer sparse columns than the model knows are zeros; more, or another number of dense ones, is another data set. */
+function checkWidth(kind: 'sparse' | 'dense', seen: number | undefined, wanted: number): void {
+  if (wanted === 0 && seen === undefined) return;
+  if (seen === undefined) throw badInput(`inputs must have ${kind} features, as the training data had`);
+  const fits = kind === 'sparse' ? seen <= wanted : seen === wanted;
+  if (!fits) throw badInput(`inputs must have the model's ${wanted} ${kind} features`, { value: seen });
+}
+
+async function vectorise(
+  dataset: Dataset,
+  text: ReturnType<typeof parseOptions<typeof textOptions>>,
+  context: Context,
+) {
+  if (dataset.rows === 0) throw badInput('training data must have at least one sample');
+  if (dataset.labels.indices.length === 0) throw badInput('training data must have at least one label');
+  if (dataset.features?.sparse || (dataset.features && !dataset.texts)) return { features: dataset.features };
+  if (!dataset.texts) throw badInput('training data must have text or features');
+  const { vectoriser, features: sparse } = await Vectoriser.fit(dataset.texts, text, context);
+  return { vectoriser, features: { sparse, dense: dataset.features?.dense } };
+}
+
+function prefixed(prefix: string, parts: PartWriter): PartWriter {
+  return { write: (name, tensors) => parts.write(`${prefix}-${name}`, tensors) };
+}

@@ -1,0 +1,117 @@
+// A model is a folder: model.json beside its parts. Written next to its final place and renamed, so that a reader sees
+// the old model, the new one, or none.
+import { createHash } from 'node:crypto';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { UmbelError } from '../errors.ts';
+import type { Classifier } from '../learn/classifier.ts';
+import type { PartWriter } from '../parts.ts';
+import { formatVersion, manifestName, type PartEntry, renderManifest } from './manifest.ts';
+import { type ModelSource, openModel } from './open.ts';
+import { encodeTensors } from './safetensors.ts';
+
+/** Loads the classifier saved in a folder. */
+export const loadModel = (folder: string): Promise<Classifier> => openModel(folderSource(folder));
+
+export function folderSource(folder: string): ModelSource {
+  return {
+    name: folder,
+    async read(file) {
+      try {
+        const handle = await open(join(folder, file));
+        try {
+          const { size } = await handle.stat();
+          const bytes = new Uint8Array(size);
+          // Reads of more than 2 GiB at once are refused by the system.
+          for (let at = 0; at < size; ) {
+            const { bytesRead } = await handle.read(bytes, at, Math.min(size - at, 2 ** 30), at);
+            if (bytesRead === 0) return bytes.subarray(0, at);
+            at += bytesRead;
+          }
+          return bytes;
+        } finally {
+          await handle.close();
+        }
+      } catch (error) {
+        const hint =
+          file === manifestName ? 'is this the folder given to train --out?' : 'the folder is incomplete';
+        throw new UmbelError('model', 'file must exist and be readable', {
+          file: join(folder, file),
+          hint,
+          value: (error as NodeJS.ErrnoException).code,
+        });
+      }
+    },
+  };
+}
+
+/** Saves a classifier; an earlier model in the same folder is replaced, anything else there is refused. */
+export async function saveModel(classifier: Classifier, folder: string): Promise<void> {
+  await checkTarget(folder);
+  const target = resolve(folder);
+  const partial = join(dirname(target), `.${basename(target)}.partial-${process.pid}`);
+  const parts: PartEntry[] = [];
+  const add = async (file: string, pieces: Iterable<Uint8Array>) => {
+    parts.push(await writeFile(partial, file, pieces));
+  };
+  const writer: PartWriter = { write: (name, tensors) => add(`${name}.safetensors`, encodeTensors(tensors)) };
+  try {
+    await mkdir(partial, { recursive: true });
+    await add('labels.jsonl', labelLines(classifier));
+    const content = await classifier.save(writer);
+    const text = await renderManifest({ format: 'umbel-model', version: formatVersion, content, parts });
+    await writeFile(partial, manifestName, [new TextEncoder().encode(text)]);
+    await replaceFolder(partial, target);
+  } catch (error) {
+    await rm(partial, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Refuses to overwrite a folder that is not a model. Call it before training, so that nothing is lost after. */
+export async function checkTarget(folder: string): Promise<void> {
+  const found = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === 'ENOENT') return [];
+    throw new UmbelError('usage', 'model folder must be a folder', { file: folder, value: error.code });
+  });
+  if (found.length > 0 && !found.includes(manifestName)) {
+    throw new UmbelError('usage', 'model folder must be new, empty or an earlier model', { file: folder });
+  }
+}
+
+function* labelLines({ vocabulary }: Classifier): Iterable<Uint8Array> {
+  const encoder = new TextEncoder();
+  for (const label of vocabulary) yield encoder.encode(`${JSON.stringify(label)}\n`);
+}
+
+async function writeFile(folder: string, file: string, pieces: Iterable<Uint8Array>): Promise<PartEntry> {
+  const handle = await open(join(folder, file), 'wx');
+  const hash = createHash('sha256');
+  let bytes = 0;
+  try {
+    for (const piece of pieces) {
+      hash.update(piece);
+      for (let at = 0; at < piece.length; at += 2 ** 30) await handle.write(piece.subarray(at, at + 2 ** 30));
+      bytes += piece.length;
+    }
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return { file, bytes, sha256: hash.digest('hex') };
+}
+
+async function replaceFolder(partial: string, target: string): Promise<void> {
+  const old = `${partial}-old`;
+  const moved = await rename(target, old).then(
+    () => true,
+    () => false,
+  );
+  try {
+    await rename(partial, target);
+  } catch (error) {
+    if (moved) await rename(old, target);
+    throw error;
+  }
+  if (moved) await rm(old, { recursive: true, force: true });
+}

@@ -1,0 +1,54 @@
+// Opens a saved classifier from wherever its files are: a folder, an address. Parts are read when first needed and
+// checked before use. Runs in a browser.
+import { type Label, Vocabulary } from '../data/vocabulary.ts';
+import { UmbelError } from '../errors.ts';
+import { Classifier, type ClassifierContent } from '../learn/classifier.ts';
+import type { PartReader } from '../parts.ts';
+import { broken, checkPart, type Manifest, manifestName, parseManifest } from './manifest.ts';
+import { decodeTensors } from './safetensors.ts';
+
+/** Where the files of one model are. */
+export interface ModelSource {
+  /** Names the place in errors. */
+  name: string;
+  read(file: string): Promise<Uint8Array>;
+}
+
+/** Files under an address, for pages: `openModel(webSource('/models/wordnet'))`. */
+export function webSource(address: string): ModelSource {
+  return {
+    name: address,
+    async read(file) {
+      const url = `${address.replace(/\/$/, '')}/${file}`;
+      const response = await fetch(url);
+      if (!response.ok)
+        throw new UmbelError('model', 'file must be served', { file: url, value: response.status });
+      return new Uint8Array(await response.arrayBuffer());
+    },
+  };
+}
+
+export async function openModel(source: ModelSource): Promise<Classifier> {
+  const text = new TextDecoder().decode(await source.read(manifestName));
+  const manifest = await parseManifest(text, `${source.name}/${manifestName}`);
+  const content = manifest.content as unknown as ClassifierContent;
+  const parts: PartReader = {
+    read: async (name) => decodeTensors(await readPart(source, manifest, `${name}.safetensors`)),
+  };
+  const labels = new TextDecoder().decode(await readPart(source, manifest, 'labels.jsonl'));
+  const vocabulary = new Vocabulary(
+    labels
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as Label),
+  );
+  return Classifier.load(content, vocabulary, parts);
+}
+
+async function readPart(source: ModelSource, { parts }: Manifest, file: string): Promise<Uint8Array> {
+  const entry = parts.find((part) => part.file === file);
+  if (!entry) throw broken(`${source.name}/${manifestName}`, 'every part needed must be listed', file);
+  const bytes = await source.read(file);
+  await checkPart(entry, bytes, `${source.name}/${file}`);
+  return bytes;
+}
