@@ -1,12 +1,13 @@
 // Bytes in and out of files: gzip by name or by magic number, lines with their numbers, atomic writes.
 // The only place of the data room that touches the disk for streams.
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { isUtf8 } from 'node:buffer';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { PassThrough, type Readable } from 'node:stream';
+import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import { badInput, locate } from '../errors.ts';
+import { badInput, badUsage, locate } from '../errors.ts';
 import { checkCancelled } from '../progress.ts';
 import type { ReadOptions } from './format.ts';
 
@@ -20,51 +21,45 @@ export function extensionOf(path: string): string {
   return dot < 0 ? '' : name.slice(dot);
 }
 
-/** Decompressed bytes of a file, with progress in bytes of the file itself. */
+/** Decompressed bytes of a file (or a pipe: it is opened once), with progress in bytes of the file itself. */
 export async function* readBytes(path: string, options: ReadOptions = {}): AsyncGenerator<Buffer> {
-  const { size, isDirectory } = await stat(path).then(
-    (found) => ({ size: found.size, isDirectory: found.isDirectory() }),
-    () => {
-      throw badInput('file must exist and be readable', { file: path });
-    },
-  );
-  if (isDirectory) throw badInput('must be a file, not a folder', { file: path });
-  if (size === 0) throw badInput('file must not be empty', { file: path });
-  const file = createReadStream(path, { highWaterMark: 2 ** 20 });
-  let done = 0;
-  file.on('data', (chunk) => {
-    done += chunk.length;
-    options.progress?.({ phase: 'read', done, total: size, unit: 'bytes' });
-  });
-  const source: Readable = (await startsWithGzipMagic(path))
-    ? file.pipe(createGunzip({ chunkSize: 2 ** 18 }))
-    : file.pipe(new PassThrough());
-  file.on('error', (error) => source.destroy(error));
   try {
-    for await (const chunk of source) {
-      checkCancelled(options.signal);
-      yield chunk as Buffer;
-    }
+    const stored = storedBytes(path, options);
+    const { value: first } = await stored.next();
+    if (!first) throw badInput('file must not be empty');
+    const all = async function* () {
+      yield first;
+      yield* stored;
+    };
+    yield* first[0] === 0x1f && first[1] === 0x8b ? gunzip(all) : all();
   } catch (error) {
     throw readError(error, path);
-  } finally {
-    file.destroy();
-    source.destroy();
   }
 }
 
-async function startsWithGzipMagic(path: string): Promise<boolean> {
-  const handle = await open(path);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(2), 0, 2, 0);
-    return bytesRead === 2 && buffer[0] === 0x1f && buffer[1] === 0x8b;
-  } finally {
-    await handle.close();
+async function* storedBytes(path: string, options: ReadOptions): AsyncGenerator<Buffer> {
+  const found = await stat(path);
+  const total = found.isFile() ? found.size : undefined;
+  let done = 0;
+  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 })) {
+    checkCancelled(options.signal);
+    done += chunk.length;
+    options.progress?.({ phase: 'read', done, total, unit: 'bytes' });
+    yield chunk;
   }
+}
+
+async function* gunzip(source: () => AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const unzipped = createGunzip({ chunkSize: 2 ** 18 });
+  // A failure reaches the loop below, which reads the end of this pipeline.
+  pipeline(source, unzipped).catch(() => {});
+  yield* unzipped as AsyncIterable<Buffer>;
 }
 
 function readError(error: unknown, file: string): unknown {
   const code = (error as NodeJS.ErrnoException)?.code;
+  if (code === 'EISDIR') return badInput('must be a file, not a folder', { file });
+  if (code === 'ENOENT' || code === 'EACCES') return badInput('file must exist and be readable', { file });
   if (code === 'Z_BUF_ERROR') return badInput('gzip data must be complete: the file is cut short', { file });
   if (code?.startsWith('Z_'))
     return badInput('gzip data must be intact', { file, value: (error as Error).message });
@@ -78,78 +73,89 @@ export interface LineBatch {
   lines: string[];
 }
 
+/** With the indices of lines that are bad: not UTF-8 (decoded as far as possible) or too long (left empty). */
+export interface CheckedLines extends LineBatch {
+  bad: Set<number>;
+}
+
 /**
- * Lines of a text file without their ends (LF or CRLF), without a byte-order mark. Text must be UTF-8; a line that is
- * not, or is longer than `maxLineBytes`, is an error naming it, or under --skip-bad an empty line.
+ * Lines of a text file without their ends (LF or CRLF), without a byte-order mark. A line that is not UTF-8 or is
+ * longer than `maxLineBytes` is an error naming it; under --skip-bad it is counted and missing from the batches, each
+ * of which is a run of good lines.
  */
 export async function* readLines(path: string, options: ReadOptions = {}): AsyncGenerator<LineBatch> {
-  const bad = (rule: string, line: number, value?: unknown) => {
-    const error = badInput(rule, { file: path, line, value });
+  for await (const { first, lines, bad } of readCheckedLines(path, options)) {
+    let start = 0;
+    for (const index of bad) {
+      if (index > start) yield { first: first + start, lines: lines.slice(start, index) };
+      start = index + 1;
+    }
+    if (start === 0) yield { first, lines };
+    else if (start < lines.length) yield { first: first + start, lines: lines.slice(start) };
+  }
+}
+
+/** As `readLines`, but bad lines stay in their places, for formats whose records span lines. */
+export async function* readCheckedLines(path: string, options: ReadOptions): AsyncGenerator<CheckedLines> {
+  let first = 1;
+  const report = (rule: string, line: number) => {
+    const error = badInput(rule, { file: path, line });
     if (!options.skipped) throw error;
     options.skipped.add(error);
   };
-  let first = 1;
+  for await (const bytes of wholeLines(readBytes(path, options))) {
+    const batch = bytes ? { first, ...decodeLines(bytes) } : { first, lines: [''], bad: new Set([0]) };
+    const rule = bytes ? 'text must be valid UTF-8' : `a line must have at most ${maxLineBytes} bytes`;
+    for (const index of batch.bad) report(rule, first + index);
+    if (first === 1 && batch.lines[0].startsWith('\ufeff')) batch.lines[0] = batch.lines[0].slice(1);
+    yield batch;
+    first += batch.lines.length;
+  }
+}
+
+/** Cuts bytes into pieces that end where a line ends, without that end; an overlong line is `undefined`. */
+async function* wholeLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | undefined> {
   let pending: Buffer[] = [];
   let pendingBytes = 0;
   let overlong = false;
-
-  const decode = (bytes: Buffer): LineBatch => {
-    const lines = decodeLines(bytes, (index) => bad('text must be valid UTF-8', first + index));
-    if (first === 1 && lines[0]?.startsWith('\ufeff')) lines[0] = lines[0].slice(1);
-    const batch = { first, lines };
-    first += lines.length;
-    return batch;
-  };
-
-  for await (let chunk of readBytes(path, options)) {
-    const firstEnd = chunk.indexOf(10);
-    if (overlong) {
-      if (firstEnd < 0) continue;
-      chunk = chunk.subarray(firstEnd);
-      overlong = false;
-    } else if (pendingBytes + (firstEnd < 0 ? chunk.length : firstEnd) > maxLineBytes) {
-      bad(`a line must have at most ${maxLineBytes} bytes`, first, `over ${maxLineBytes}`);
+  for await (let chunk of chunks) {
+    const end = chunk.indexOf(10);
+    if (!overlong && pendingBytes + (end < 0 ? chunk.length : end) > maxLineBytes) {
+      overlong = true;
       pending = [];
+      yield undefined;
+    }
+    if (overlong) {
+      if (end < 0) continue;
+      chunk = chunk.subarray(end + 1);
+      overlong = false;
       pendingBytes = 0;
-      overlong = firstEnd < 0;
-      if (overlong) continue;
-      chunk = chunk.subarray(firstEnd);
     }
     const lastEnd = chunk.lastIndexOf(10);
-    if (lastEnd < 0) {
-      pending.push(chunk);
-      pendingBytes += chunk.length;
-      continue;
+    if (lastEnd >= 0) {
+      yield Buffer.concat([...pending, chunk.subarray(0, lastEnd)]);
+      pending = [];
+      pendingBytes = 0;
     }
-    yield decode(Buffer.concat([...pending, chunk.subarray(0, lastEnd)]));
-    pending = [chunk.subarray(lastEnd + 1)];
-    pendingBytes = pending[0].length;
+    pending.push(chunk.subarray(lastEnd + 1));
+    pendingBytes += chunk.length - lastEnd - 1;
   }
-  const rest = Buffer.concat(pending);
-  if (rest.length > 0) yield decode(rest);
+  if (pendingBytes > 0 && !overlong) yield Buffer.concat(pending);
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Lines of whole-line bytes; the slow way line by line only where something is not UTF-8. */
-function decodeLines(bytes: Buffer, onBad: (index: number) => void): string[] {
-  try {
-    return splitLines(utf8.decode(bytes));
-  } catch {
-    const lines: string[] = [];
-    for (let start = 0; start <= bytes.length; ) {
-      const found = bytes.indexOf(10, start);
-      const end = found < 0 ? bytes.length : found;
-      try {
-        lines.push(...splitLines(utf8.decode(bytes.subarray(start, end))));
-      } catch {
-        onBad(lines.length);
-        lines.push('');
-      }
-      start = end + 1;
-    }
-    return lines;
+function decodeLines(bytes: Buffer): { lines: string[]; bad: Set<number> } {
+  // Replacement characters never stand for a line end, so bad bytes do not move the lines.
+  const lines = splitLines(bytes.toString('utf8'));
+  const bad = new Set<number>();
+  if (isUtf8(bytes)) return { lines, bad };
+  let start = 0;
+  for (let index = 0; index < lines.length; index++) {
+    const found = bytes.indexOf(10, start);
+    const end = found < 0 ? bytes.length : found;
+    if (!isUtf8(bytes.subarray(start, end))) bad.add(index);
+    start = end + 1;
   }
+  return { lines, bad };
 }
 
 function splitLines(text: string): string[] {
@@ -166,17 +172,23 @@ export class AtomicFile {
   readonly #partial: string;
   readonly #input = new PassThrough({ highWaterMark: 2 ** 20 });
   readonly #written: Promise<void>;
+  readonly #fileClosed: Promise<void>;
 
   static async create(path: string): Promise<AtomicFile> {
-    await mkdir(dirname(path), { recursive: true });
-    return new AtomicFile(path);
+    try {
+      await mkdir(dirname(path), { recursive: true });
+      return new AtomicFile(path, await open(partialName(path), 'w'));
+    } catch (error) {
+      throw badUsage('file must be writable', { file: path, value: (error as NodeJS.ErrnoException).code });
+    }
   }
 
-  private constructor(path: string) {
+  private constructor(path: string, handle: FileHandle) {
     this.path = path;
     this.#partial = partialName(path);
-    const file = createWriteStream(this.#partial);
-    this.#written = path.endsWith('.gz')
+    const file = handle.createWriteStream();
+    this.#fileClosed = new Promise((resolve) => file.once('close', resolve));
+    this.#written = /\.gz$/i.test(path)
       ? pipeline(this.#input, createGzip(), file)
       : pipeline(this.#input, file);
     this.#written.catch(() => {});
@@ -195,7 +207,7 @@ export class AtomicFile {
 
   async abort(): Promise<void> {
     this.#input.destroy(new Error('aborted'));
-    await this.#written.catch(() => {});
+    await this.#fileClosed;
     await rm(this.#partial, { force: true });
   }
 }

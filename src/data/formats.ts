@@ -1,0 +1,169 @@
+// The door to all formats: a table of lazy loaders, how a file's format is told, and reading, writing and converting
+// through any of them. A new format is one file and one row here.
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { badInput, badUsage, locate, unknownName } from '../errors.ts';
+import { checkCancelled } from '../progress.ts';
+import { collect, type Dataset, type Sample, type SampleStream } from './dataset.ts';
+import { extensionOf, readLines } from './file.ts';
+import type { Format, ReadOptions } from './format.ts';
+import { detached } from './records.ts';
+import { Skipped } from './skipped.ts';
+
+interface Row {
+  extensions: readonly string[];
+  load: () => Promise<Format>;
+}
+
+export const formats: Record<string, Row> = {
+  xmc: { extensions: ['.xmc', '.txt'], load: async () => (await import('./xmc.ts')).xmc },
+  svmlight: {
+    extensions: ['.svmlight', '.svm', '.libsvm'],
+    load: async () => (await import('./svmlight.ts')).svmlight,
+  },
+  jsonl: { extensions: ['.jsonl', '.ndjson'], load: async () => (await import('./jsonl.ts')).jsonl },
+  csv: { extensions: ['.csv'], load: async () => (await import('./table.ts')).csv },
+  tsv: { extensions: ['.tsv'], load: async () => (await import('./table.ts')).tsv },
+  'labels-text': { extensions: [], load: async () => (await import('./table.ts')).labelsText },
+  parquet: { extensions: ['.parquet'], load: async () => (await import('./parquet.ts')).parquet },
+  arff: { extensions: ['.arff'], load: async () => (await import('./arff.ts')).arff },
+  npz: { extensions: ['.npz'], load: async () => (await import('./npy.ts')).npz },
+  npy: { extensions: ['.npy'], load: async () => (await import('./npy.ts')).npy },
+  idx: { extensions: ['.idx'], load: async () => (await import('./idx.ts')).idx },
+};
+
+export const formatNames: readonly string[] = Object.keys(formats);
+
+export interface OpenOptions extends ReadOptions {
+  /** The name of the format, where the file's name does not tell it. */
+  format?: string;
+}
+
+export interface WriteOptions {
+  format?: string;
+  labelDelimiter?: string;
+  signal?: AbortSignal;
+}
+
+/** Opens a file, or two as `path,companion`. Ids must be unique. */
+export async function openSamples(spec: string, options: OpenOptions = {}): Promise<SampleStream> {
+  const { path, companion } = await splitSpec(spec, options.companion);
+  const format = await loadFormat(options.format ?? (await detectFormat(path)));
+  const stream = await format.read(path, { ...options, companion });
+  return { ...stream, batches: withUniqueIds(stream.batches, path, options) };
+}
+
+/** Reads a whole file into memory. */
+export async function readDataset(spec: string, options: OpenOptions = {}): Promise<Dataset> {
+  const stream = await openSamples(spec, options);
+  try {
+    const dataset = await collect(stream);
+    if (dataset.rows === 0) throw badInput('file must hold at least one sample');
+    return dataset;
+  } catch (error) {
+    throw locate(error, { file: spec });
+  }
+}
+
+/** Writes all samples, or leaves nothing behind; returns how many. With `openSamples` this converts any size of file. */
+export async function writeSamples(
+  { vocabulary, width, featureNames, batches }: SampleStream,
+  path: string,
+  { format: name, labelDelimiter, signal }: WriteOptions = {},
+): Promise<number> {
+  const format = await loadFormat(name ?? formatByName(path));
+  if (!format.write)
+    throw badUsage(`${format.name} can be read but not written`, {
+      file: path,
+      hint: 'write .jsonl instead',
+    });
+  const writer = await format.write(path, { vocabulary, width, featureNames, labelDelimiter });
+  let samples = 0;
+  try {
+    for await (const batch of batches) {
+      checkCancelled(signal);
+      await writer.write(batch);
+      samples += batch.length;
+    }
+    if (samples === 0) throw badInput('at least one sample is needed to write a file', { file: path });
+    await writer.close();
+    return samples;
+  } catch (error) {
+    await writer.abort();
+    throw error;
+  }
+}
+
+async function loadFormat(name: string): Promise<Format> {
+  if (!Object.hasOwn(formats, name)) throw unknownName('format', name, formatNames);
+  return formats[name].load();
+}
+
+/** A path with a comma in it that does not exist as it is names a file and its companion. */
+async function splitSpec(spec: string, companion?: string): Promise<{ path: string; companion?: string }> {
+  if (companion !== undefined || (await exists(spec))) return { path: spec, companion };
+  for (let at = spec.indexOf(','); at >= 0; at = spec.indexOf(',', at + 1)) {
+    const path = spec.slice(0, at);
+    if (await exists(path)) return { path, companion: spec.slice(at + 1) };
+  }
+  return { path: spec };
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/** By the name, and where that is `.txt` by the first line. */
+async function detectFormat(path: string): Promise<string> {
+  if (extensionOf(path) !== '.txt') return formatByName(path);
+  const line = await firstLine(path);
+  if (/^\d+\s+\d+\s+\d+\s*$/.test(line)) return 'xmc';
+  if (line.includes('\t')) return 'tsv';
+  throw badInput('a .txt file must start with a header `samples features labels`, or with labels<TAB>text', {
+    file: path,
+    line: 1,
+    value: line,
+    hint: `name another format with --format: ${formatNames.join(', ')}`,
+  });
+}
+
+async function firstLine(path: string): Promise<string> {
+  for await (const { lines } of readLines(path, { skipped: new Skipped() })) return lines[0];
+  return '';
+}
+
+function formatByName(path: string): string {
+  if (/idx\d-ubyte/i.test(basename(path))) return 'idx';
+  const extension = extensionOf(path);
+  const name = formatNames.find((format) => formats[format].extensions.includes(extension));
+  if (name === undefined)
+    throw badUsage('file name must tell its format', {
+      file: path,
+      value: extension,
+      hint: `known endings: ${Object.values(formats)
+        .flatMap(({ extensions }) => extensions)
+        .join(' ')}; or name the format with --format: ${formatNames.join(', ')}`,
+    });
+  return name;
+}
+
+async function* withUniqueIds(
+  batches: AsyncIterable<Sample[]>,
+  file: string,
+  { skipped }: ReadOptions,
+): AsyncGenerator<Sample[]> {
+  const seen = new Set<string>();
+  const isNew = ({ id }: Sample): boolean => {
+    if (id === undefined || !seen.has(id)) {
+      if (id !== undefined) seen.add(detached(id));
+      return true;
+    }
+    const error = badInput('id must be used once', { file, value: id });
+    if (!skipped) throw error;
+    skipped.add(error);
+    return false;
+  };
+  for await (const batch of batches) yield batch.filter(isNew);
+}
