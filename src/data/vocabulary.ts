@@ -72,6 +72,11 @@ export class Vocabulary {
     for (const id of ids) this.#excluded.add(this.#known(id));
   }
 
+  /** Takes back `exclude`. */
+  allow(ids: Iterable<string>): void {
+    for (const id of ids) this.#excluded.delete(this.#known(id));
+  }
+
   /** Only these labels may be predicted. */
   include(ids: Iterable<string>): void {
     const wanted = new Set(Array.from(ids, (id) => this.#known(id)));

@@ -58,6 +58,13 @@ interface Fields {
   model: Model;
   vectoriser?: Vectoriser;
   featureNames?: string[];
+  seconds?: Seconds;
+}
+
+/** How long the stages of training took. */
+export interface Seconds {
+  vectorise: number;
+  train: number;
 }
 
 export class Classifier {
@@ -67,6 +74,8 @@ export class Classifier {
   readonly rows: number;
   readonly counts: Uint32Array;
   readonly vocabulary: Vocabulary;
+  /** Present on a classifier trained here, absent on a loaded one. */
+  readonly seconds: Seconds | undefined;
   readonly #model: Model;
   readonly #vectoriser: Vectoriser | undefined;
   readonly #featureNames: string[] | undefined;
@@ -78,6 +87,7 @@ export class Classifier {
     this.rows = fields.rows;
     this.counts = fields.counts;
     this.vocabulary = fields.vocabulary;
+    this.seconds = fields.seconds;
     this.#model = fields.model;
     this.#vectoriser = fields.vectoriser;
     this.#featureNames = fields.featureNames;
@@ -98,8 +108,14 @@ export class Classifier {
       Object.fromEntries(own.filter(([key]) => !key.startsWith('text.'))),
     );
     const text = parseOptions(textOptions, Object.fromEntries(ofText));
+    const started = performance.now();
     const { vectoriser, features } = await vectorise(dataset, text, context);
+    const vectorised = performance.now();
     const model = await learner.train({ ...dataset, features }, chosen, context);
+    const seconds = {
+      vectorise: (vectorised - started) / 1000,
+      train: (performance.now() - vectorised) / 1000,
+    };
     return new Classifier({
       learner: name,
       options: chosen,
@@ -110,6 +126,7 @@ export class Classifier {
       model,
       vectoriser,
       featureNames: dataset.featureNames,
+      seconds,
     });
   }
 
@@ -141,6 +158,11 @@ export class Classifier {
     if (!this.#model.explain) throw badUsage('learner must be able to explain', { value: this.learner });
     const features = await this.#features(inputs, 1);
     return this.#model.explain(selectFeatures(features, [0]), column);
+  }
+
+  /** How many features the model knows, sparse and dense together. */
+  get features(): number {
+    return this.#model.width.sparse + this.#model.width.dense;
   }
 
   /** What a feature column is called. */

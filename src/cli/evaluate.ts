@@ -1,0 +1,198 @@
+// umbel evaluate: how good a model is on test data, where it is good, and whether it beats another.
+import type { Command } from 'commander';
+import Papa from 'papaparse';
+import { AtomicFile } from '../data/file.ts';
+import { readDataset } from '../data/formats.ts';
+import { labelReport } from '../judge/bins.ts';
+import { type Comparison, compare } from '../judge/bootstrap.ts';
+import {
+  type EvaluateOptions,
+  evaluate,
+  evaluateOptions,
+  type Report,
+  rowMetrics,
+} from '../judge/evaluate.ts';
+import type { Classifier } from '../learn/classifier.ts';
+import type { Pattern, Ranking } from '../math/csr.ts';
+import { loadModel } from '../store/folder.ts';
+import {
+  type CommonFlags,
+  optionFlags,
+  positiveInteger,
+  type ReadFlags,
+  readOptions,
+  reportSkipped,
+  type Terminal,
+  verb,
+  withCommonFlags,
+  withOptionFlags,
+  withReadFlags,
+} from './run.ts';
+import { color, formatCount, formatPercent, table } from './terminal.ts';
+
+interface EvaluateFlags extends CommonFlags, ReadFlags {
+  model: string;
+  test: string;
+  valid?: string;
+  against?: string;
+  perLabel?: string;
+  top: number;
+}
+
+/** A model's answers on a file, beside the truth. */
+interface Answers {
+  ranking: Ranking;
+  truth: Pattern;
+  labelIds: string[];
+  seconds: number;
+}
+
+export function registerEvaluate(program: Command): void {
+  const command = program
+    .command('evaluate')
+    .description('measure a model on test data')
+    .requiredOption('--model <folder>', 'a trained model')
+    .requiredOption('--test <file>', 'test data with labels')
+    .option('--valid <file>', 'validation data: thresholds are chosen on it')
+    .option('--against <folder>', 'another model: compare the two on the same rows')
+    .option('--per-label <file>', 'write a .csv with one line per label')
+    .option('--top <k>', 'labels predicted per input', positiveInteger('top'), 100)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  umbel evaluate --model model --test test.csv
+  umbel evaluate --model model --test test.csv --resamples 1000 --per-label labels.csv
+  umbel evaluate --model new --test test.csv --against old`,
+    );
+  withOptionFlags(withReadFlags(withCommonFlags(command)), evaluateOptions).action(verb(run));
+}
+
+async function run(terminal: Terminal, flags: EvaluateFlags) {
+  const classifier = await loadModel(flags.model);
+  const answers = await answer(classifier, flags.test, flags, terminal);
+  const validation = flags.valid ? await answer(classifier, flags.valid, flags, terminal) : undefined;
+  const { a, b, ...settings } = optionFlags(evaluateOptions, flags);
+  const options: EvaluateOptions = {
+    ...settings,
+    counts: classifier.counts,
+    rows: classifier.rows,
+    propensity: { a, b },
+    validation,
+    seed: flags.seed,
+  };
+  const report = evaluate(answers.ranking, answers.truth, options);
+  const seconds = answers.seconds;
+  const microsecondsPerInput = (1e6 * seconds) / report.n;
+  terminal.say(showReport(report, microsecondsPerInput));
+  if (flags.perLabel) await writeLabelReport(flags.perLabel, classifier, answers);
+  const result = { ...report, seconds, microsecondsPerInput };
+  if (!flags.against) return result;
+  const other = await loadModel(flags.against);
+  const others = await answer(other, flags.test, flags, terminal);
+  const otherOptions = { ...options, validation: undefined };
+  const theirs = rowMetrics(others.ranking, others.truth, otherOptions);
+  const ours = rowMetrics(answers.ranking, answers.truth, otherOptions);
+  const comparison = compare(theirs, ours, { seed: flags.seed });
+  terminal.say(showComparison(comparison, flags.against, flags.model));
+  return { ...result, against: flags.against, comparison };
+}
+
+async function answer(
+  classifier: Classifier,
+  file: string,
+  flags: EvaluateFlags,
+  terminal: Terminal,
+): Promise<Answers> {
+  // Labels the model never saw get columns behind its own: they count as true labels it cannot find.
+  const vocabulary = classifier.vocabulary.clone();
+  const reading = { ...readOptions(flags, terminal), vocabulary };
+  const dataset = await readDataset(file, reading);
+  reportSkipped(reading, terminal);
+  const started = performance.now();
+  const { top } = flags;
+  const ranking = await classifier.rank(dataset, { top, threads: terminal.threads, signal: terminal.signal });
+  const seconds = (performance.now() - started) / 1000;
+  return { ranking, truth: dataset.labels, labelIds: Array.from(vocabulary, ({ id }) => id), seconds };
+}
+
+const depths = [1, 3, 5, 10] as const;
+
+function showReport(report: Report, microseconds: number): string {
+  const { intervals } = report;
+  const cell = (metric: 'P' | 'R' | 'nDCG' | 'PSP' | 'PSnDCG', k: number) => {
+    const interval = intervals?.[`${metric}@${k}`];
+    const spread = interval ? ` ±${formatPercent((interval.high - interval.low) / 2)}` : '';
+    return formatPercent(report[`${metric}@${k}`]) + spread;
+  };
+  const names = ['P', 'nDCG', 'PSP', 'PSnDCG', 'R'] as const;
+  const ranking = table(
+    ['%', ...depths.map((k) => `@${k}`)],
+    names.map((name) => [color.bold(name), ...depths.map((k) => cell(name, k))]),
+  );
+  const { protocol, ...cuts } = report.thresholds;
+  const sets = table(
+    ['%', 'value', 'threshold'],
+    (['microF1', 'macroF1', 'exampleF1', 'hammingAccuracy'] as const).map((name) => {
+      return [color.bold(name), formatPercent(report[name]), cuts[name]?.toFixed(2) ?? 'per label'];
+    }),
+  );
+  const bins = table(
+    [
+      'labels seen in training',
+      'labels',
+      'true in test',
+      `recall@${report.bins.k} %`,
+      `part of P@${report.bins.k} %`,
+    ],
+    report.bins.rows.map((bin) => [
+      `${color.bold(bin.name)} (${bin.from === 0 ? 'never' : `${bin.from} times or more`})`,
+      formatCount(bin.labels),
+      formatCount(bin.positives),
+      formatPercent(bin.recall),
+      formatPercent(bin.precision),
+    ]),
+  );
+  const calibrated = report.calibration
+    ? `Calibration error of the scores: ${formatPercent(report.calibration.expectedError)} points.`
+    : '';
+  return [
+    `${formatCount(report.n)} inputs, ${formatCount(report.labels)} labels, ${microseconds.toFixed(0)} µs per input`,
+    `${ranking}\n${color.dim(`propensity A=${report.propensity.a} B=${report.propensity.b}`)}`,
+    `${sets}\n${color.dim(`thresholds: ${protocol}`)}`,
+    bins,
+    calibrated,
+  ]
+    .filter(Boolean)
+    .join('\n\n');
+}
+
+function showComparison(comparison: Record<string, Comparison>, other: string, own: string): string {
+  const signed = (value: number) => (value < 0 ? '' : '+') + formatPercent(value);
+  const rows = Object.entries(comparison).map(([name, c]) => [
+    color.bold(name),
+    formatPercent(c.a),
+    formatPercent(c.b),
+    signed(c.difference),
+    `${signed(c.low)} to ${signed(c.high)}`,
+    c.p.toFixed(4),
+    `${c.wins}/${c.ties}/${c.losses}`,
+  ]);
+  return `\n${table(['%', other, own, 'difference', '95% interval', 'p', 'wins/ties/losses'], rows)}`;
+}
+
+async function writeLabelReport(path: string, classifier: Classifier, answers: Answers): Promise<void> {
+  const report = labelReport(answers.ranking, answers.truth, { counts: classifier.counts });
+  const fields = ['trained', 'positives', 'predicted', 'hits', 'precision', 'recall', 'f1'] as const;
+  const rows = answers.labelIds.map((id, label) => {
+    const known = label < classifier.vocabulary.size;
+    return [
+      id,
+      known ? classifier.vocabulary.name(label) : '',
+      ...fields.map((field) => report[field][label]),
+    ];
+  });
+  const file = await AtomicFile.create(path);
+  await file.write(`${Papa.unparse([['id', 'name', ...fields], ...rows], { newline: '\n' })}\n`);
+  await file.close();
+}

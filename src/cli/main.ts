@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+// The command line: one file per verb, registered here. Parsing mistakes end like every other: one sentence, code 2.
+import { createRequire } from 'node:module';
+import { Command, CommanderError } from 'commander';
+import { registerData } from './data.ts';
+import { registerDemo } from './demo.ts';
+import { registerEvaluate } from './evaluate.ts';
+import { registerExplain } from './explain.ts';
+import { registerLabels } from './labels.ts';
+import { registerPredict } from './predict.ts';
+import { fail } from './run.ts';
+import { registerTrain } from './train.ts';
+
+const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
+
+const program = new Command('umbel')
+  .description('Extreme multi-label classification: text in, the right labels out of thousands or millions.')
+  .version(version)
+  .showSuggestionAfterError()
+  .showHelpAfterError('(umbel --help lists the verbs, umbel VERB --help explains one)')
+  .exitOverride();
+
+registerDemo(program);
+registerData(program);
+registerTrain(program);
+registerPredict(program);
+registerExplain(program);
+registerEvaluate(program);
+registerLabels(program);
+
+// A closed pipe (`umbel ... | head`) is not an error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  // Commander has printed its own message by now; help and version end with code 0.
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else fail(error);
+}

@@ -1,0 +1,177 @@
+// What every verb shares: its flags, progress, cancelling by Ctrl-C, errors as one sentence, exit codes, --json.
+import { availableParallelism } from 'node:os';
+import { type Command, Option } from 'commander';
+import { parseColumns } from '../data/columns.ts';
+import type { ReadOptions } from '../data/format.ts';
+import { formatNames } from '../data/formats.ts';
+import { Skipped } from '../data/skipped.ts';
+import { badUsage, UmbelError } from '../errors.ts';
+import { type OptionsOf, type OptionTable, parseOptions } from '../options.ts';
+import type { Context } from '../progress.ts';
+import { color, ProgressBar } from './terminal.ts';
+
+export interface CommonFlags {
+  json?: boolean;
+  seed: number;
+  threads: number;
+}
+
+export interface ReadFlags {
+  format?: string;
+  columns?: string;
+  labelDelimiter?: string;
+  skipBad?: boolean;
+}
+
+/** What a verb is given: context for long work, and where its words go. */
+export interface Terminal extends Context {
+  signal: AbortSignal;
+  /** For people; silent under --json. */
+  say(text: string): void;
+  /** For people and logs; always on stderr. */
+  note(text: string): void;
+}
+
+export const positiveInteger = (name: string) => (text: string) => {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1)
+    throw badUsage(`--${name} must be a positive integer`, { value: text });
+  return value;
+};
+
+export const fraction = (name: string) => (text: string) => {
+  const value = Number(text);
+  if (text.trim() === '' || !(value >= 0 && value <= 1)) {
+    throw badUsage(`--${name} must be between 0 and 1`, { value: text });
+  }
+  return value;
+};
+
+const wholeNumber = (name: string) => (text: string) => {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isSafeInteger(value))
+    throw badUsage(`--${name} must be an integer`, { value: text });
+  return value;
+};
+
+export function withCommonFlags(command: Command): Command {
+  return command
+    .option('--json', 'print one machine-readable object on stdout')
+    .addOption(
+      new Option('--seed <n>', 'the same seed gives the same result')
+        .default(1)
+        .argParser(wholeNumber('seed')),
+    )
+    .addOption(
+      new Option('--threads <n>', 'worker threads')
+        .default(availableParallelism(), 'all cores')
+        .argParser(positiveInteger('threads')),
+    );
+}
+
+export function withReadFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--format <name>', `format of the input: ${formatNames.join(', ')}`).default(
+        undefined,
+        'by extension',
+      ),
+    )
+    .option('--columns <map>', 'columns of a table, by name or position: id=1,text=title+body,labels=tags')
+    .option('--label-delimiter <text>', 'between the labels of one cell (default: ",")')
+    .option('--skip-bad', 'leave out bad records, and say how many and why');
+}
+
+const flagName = (option: string) => option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+/** One flag for every option of a table; its help and default are the table's. */
+export function withOptionFlags(command: Command, table: OptionTable): Command {
+  for (const [name, option] of Object.entries(table)) {
+    const help = option.kind === 'choice' ? `${option.help} (${option.choices.join(' | ')})` : option.help;
+    command.addOption(
+      new Option(`--${flagName(name)} <value>`, help).default(undefined, String(option.default)),
+    );
+  }
+  return command;
+}
+
+/** The values of those flags, checked. */
+export function optionFlags<T extends OptionTable>(table: T, flags: object): OptionsOf<T> {
+  const given = Object.entries(flags).filter(([name]) => Object.hasOwn(table, name));
+  return parseOptions(table, Object.fromEntries(given));
+}
+
+/** Turns the reading flags into what readers take. */
+export function readOptions(flags: ReadFlags, terminal: Terminal): ReadOptions & { format?: string } {
+  return {
+    format: flags.format,
+    columns: flags.columns === undefined ? undefined : parseColumns(flags.columns),
+    labelDelimiter: flags.labelDelimiter,
+    skipped: flags.skipBad ? new Skipped() : undefined,
+    progress: terminal.progress,
+    signal: terminal.signal,
+  };
+}
+
+/** Says what --skip-bad left out. */
+export function reportSkipped({ skipped }: ReadOptions, terminal: Terminal): void {
+  if (!skipped?.count) return;
+  const more = skipped.count > skipped.first.length ? ['...'] : [];
+  const reasons = [...skipped.first, ...more].map((reason) => `  ${reason}`);
+  terminal.note(`left out ${skipped.count} bad records:\n${reasons.join('\n')}`);
+}
+
+/** Wraps a verb: its result is printed by --json, its errors become one line and an exit code. */
+export function verb<Args extends unknown[], Flags extends CommonFlags>(
+  action: (terminal: Terminal, flags: Flags, ...args: Args) => Promise<unknown>,
+) {
+  return async (...given: unknown[]): Promise<void> => {
+    const flags = given.at(-2) as Flags;
+    const args = given.slice(0, -2) as Args;
+    const bar = new ProgressBar();
+    const cancel = new AbortController();
+    const interrupt = () => {
+      // A second Ctrl-C means it.
+      if (cancel.signal.aborted) process.exit(130);
+      cancel.abort();
+    };
+    process.on('SIGINT', interrupt);
+    process.on('SIGTERM', interrupt);
+    const write = (stream: NodeJS.WriteStream) => (text: string) => {
+      bar.clear();
+      stream.write(`${text}\n`);
+    };
+    const terminal: Terminal = {
+      seed: flags.seed,
+      threads: flags.threads,
+      progress: bar.show,
+      signal: cancel.signal,
+      say: flags.json ? () => {} : write(process.stdout),
+      note: write(process.stderr),
+    };
+    try {
+      const result = await action(terminal, flags, ...args);
+      bar.clear();
+      if (flags.json) process.stdout.write(`${JSON.stringify(result)}\n`);
+    } catch (error) {
+      bar.clear();
+      fail(error, flags.json);
+    } finally {
+      process.off('SIGINT', interrupt);
+      process.off('SIGTERM', interrupt);
+    }
+  };
+}
+
+/** One line for a user's mistake, a stack trace for ours. */
+export function fail(error: unknown, json?: boolean): void {
+  if (!(error instanceof UmbelError)) {
+    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exitCode = 1;
+    return;
+  }
+  if (json) process.stdout.write(`${JSON.stringify(error)}\n`);
+  process.stderr.write(`${color.red('error:')} ${error.message}\n`);
+  const exitCodes = { usage: 2, input: 2, model: 1, 'missing-package': 1, 'too-large': 1, cancelled: 130 };
+  process.exitCode = exitCodes[error.code];
+}

@@ -1,0 +1,89 @@
+// What people see: progress with rate and time left, tables, numbers. Progress goes to stderr, results to stdout.
+import color from 'picocolors';
+import type { Progress, Step } from '../progress.ts';
+
+export { color };
+
+const count = new Intl.NumberFormat('en-US');
+export const formatCount = (n: number): string => count.format(n);
+export const formatPercent = (fraction: number): string => (100 * fraction).toFixed(2);
+
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(bytes, 1)) / 3)));
+  return `${(bytes / 1000 ** power).toFixed(power === 0 ? 0 : 1)} ${units[power]}`;
+}
+
+export function formatSeconds(seconds: number): string {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}
+
+/** Columns padded to their widest cell; cells that are numbers in every row are set right. */
+export function table(header: string[], rows: string[][]): string {
+  const width = (text: string) => text.replaceAll(ansi, '').length;
+  const widths = header.map((head, c) => Math.max(width(head), ...rows.map((row) => width(row[c]))));
+  const numeric = header.map((_, c) =>
+    rows.every((row) => /^[\s\d.,%±+-]*$/.test(row[c].replaceAll(ansi, ''))),
+  );
+  const line = (cells: string[]) =>
+    cells
+      .map((cell, c) => {
+        const padding = ' '.repeat(widths[c] - width(cell));
+        return numeric[c] ? padding + cell : cell + padding;
+      })
+      .join('  ')
+      .trimEnd();
+  return [color.dim(line(header)), ...rows.map(line)].join('\n');
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with a control character
+const ansi = /\u001b\[\d+m/g;
+
+/** A progress bar on a terminal, a line every ten seconds elsewhere; nothing for work shorter than half a second. */
+export class ProgressBar {
+  #phase = '';
+  #started = 0;
+  #drawn = 0;
+  readonly #stream: NodeJS.WriteStream;
+
+  constructor(stream: NodeJS.WriteStream = process.stderr) {
+    this.#stream = stream;
+  }
+
+  readonly show: Progress = (step) => {
+    const now = performance.now();
+    if (step.phase !== this.#phase) {
+      this.clear();
+      this.#phase = step.phase;
+      this.#started = now;
+      this.#drawn = this.#stream.isTTY ? now + 400 : now;
+    }
+    const interval = this.#stream.isTTY ? 100 : 10_000;
+    if (now - this.#drawn < interval) return;
+    this.#drawn = now;
+    const text = describe(step, (now - this.#started) / 1000, this.#stream.columns ?? 80);
+    this.#stream.write(this.#stream.isTTY ? `\r\u001b[2K${text}` : `${text}\n`);
+  };
+
+  /** Removes the bar, so that other output starts on a clean line. */
+  clear(): void {
+    if (this.#stream.isTTY && this.#phase) this.#stream.write('\r\u001b[2K');
+    this.#phase = '';
+  }
+}
+
+function describe({ phase, done, total, unit }: Step, seconds: number, columns: number): string {
+  const amount = (n: number) => (unit === 'bytes' ? formatBytes(n) : formatCount(Math.round(n)));
+  const rate = done / Math.max(seconds, 1e-9);
+  const speed = `${amount(rate)}${unit === 'bytes' ? '' : ` ${unit}`}/s`;
+  if (!total) return `${phase}  ${amount(done)}  ${speed}`;
+  const fraction = Math.min(1, done / total);
+  const left = formatSeconds((total - done) / Math.max(rate, 1e-9));
+  const numbers = `${Math.floor(100 * fraction)}%  ${amount(done)} of ${amount(total)}  ${speed}  ${left} left`;
+  const room = Math.max(0, Math.min(30, columns - phase.length - numbers.length - 6));
+  const filled = Math.round(room * fraction);
+  return `${color.bold(phase)}  ${color.cyan('█'.repeat(filled))}${color.dim('░'.repeat(room - filled))}  ${numbers}`;
+}

@@ -1,0 +1,135 @@
+// umbel train: data in, model folder out; and umbel options, what --set takes.
+import type { Command } from 'commander';
+import { readDataset } from '../data/formats.ts';
+import { readIdList, readLabels } from '../data/labels.ts';
+import type { Vocabulary } from '../data/vocabulary.ts';
+import { badUsage } from '../errors.ts';
+import { Classifier } from '../learn/classifier.ts';
+import { findLearner, learnerNames } from '../learn/registry.ts';
+import type { Option, OptionTable } from '../options.ts';
+import { checkTarget, saveModel } from '../store/folder.ts';
+import { textOptions } from '../text/vectoriser.ts';
+import {
+  type CommonFlags,
+  type ReadFlags,
+  readOptions,
+  reportSkipped,
+  type Terminal,
+  verb,
+  withCommonFlags,
+  withReadFlags,
+} from './run.ts';
+import { color, formatCount, formatSeconds, table } from './terminal.ts';
+
+interface TrainFlags extends CommonFlags, ReadFlags {
+  learner: string;
+  train: string;
+  out: string;
+  set: Record<string, string>;
+  labels?: string;
+  labelColumns?: string;
+  include?: string;
+  exclude?: string;
+}
+
+const defaultLearner = 'one-vs-rest';
+
+export function registerTrain(program: Command): void {
+  const command = program
+    .command('train')
+    .description('train a classifier and save it in a folder')
+    .requiredOption('--train <file>', 'training data (umbel data --help lists the formats)')
+    .requiredOption('--out <folder>', 'where to save the model')
+    .option('--learner <name>', `one of ${learnerNames.join(', ')}`, defaultLearner)
+    .option('--set <option=value>', 'an option, as umbel options lists them; repeatable', collectSetting, {})
+    .option('--labels <file>', 'label names: TSV, CSV, JSONL, SKOS, or one name per line')
+    .option('--label-columns <map>', 'columns of that file: id=1,name=3,altNames=4')
+    .option('--include <file>', 'only these label ids may be predicted, one per line')
+    .option('--exclude <file>', 'these label ids are never predicted, one per line')
+    .addHelpText('after', trainExamples);
+  withReadFlags(withCommonFlags(command)).action(verb(train));
+
+  program
+    .command('options')
+    .argument('[learner]', 'one of the learners', defaultLearner)
+    .description('list the options of a learner and of the text vectoriser, for train --set')
+    .option('--json', 'print one machine-readable object on stdout')
+    .action(verb(listOptions));
+}
+
+const trainExamples = `
+Examples:
+  umbel train --train titles.csv --columns text=title,labels=subjects --out model
+  umbel train --train train.jsonl --set cost=0.3 --set text.ngrams=2 --out model
+  umbel train --train bibtex-train.arff --out model
+  umbel train --train X.trn.npz,Y.trn.npz --labels names.txt --out model`;
+
+function collectSetting(text: string, settings: Record<string, string>): Record<string, string> {
+  const at = text.indexOf('=');
+  if (at < 1) throw badUsage('--set must have the form option=value', { value: text });
+  return { ...settings, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+async function train(terminal: Terminal, flags: TrainFlags) {
+  // What can be wrong is found before the long work starts.
+  await findLearner(flags.learner);
+  await checkTarget(flags.out);
+  const started = performance.now();
+  const reading = readOptions(flags, terminal);
+  const dataset = await readDataset(flags.train, reading);
+  reportSkipped(reading, terminal);
+  await describeLabels(dataset.vocabulary, flags);
+  dataset.labels.cols = dataset.vocabulary.size;
+  const read = (performance.now() - started) / 1000;
+  const classifier = await Classifier.train(dataset, {
+    ...terminal,
+    learner: flags.learner,
+    options: flags.set,
+  });
+  await saveModel(classifier, flags.out);
+  const total = (performance.now() - started) / 1000;
+  const seconds = { read, vectorise: 0, train: 0, ...classifier.seconds, total };
+  const size = { n: dataset.rows, features: classifier.features, labels: dataset.vocabulary.size };
+  terminal.say(
+    `Trained ${color.bold(flags.learner)} on ${formatCount(size.n)} samples, ${formatCount(size.features)} features, ` +
+      `${formatCount(size.labels)} labels in ${formatSeconds(total)}; saved in ${color.bold(flags.out)}.\n` +
+      `Try: umbel predict --model ${flags.out} --text "..."`,
+  );
+  return {
+    learner: flags.learner,
+    seconds,
+    peakRssMB: process.resourceUsage().maxRSS / 1024,
+    ...size,
+    model: flags.out,
+  };
+}
+
+/** Names for the labels, and which of them may be predicted. */
+async function describeLabels(vocabulary: Vocabulary, flags: TrainFlags): Promise<void> {
+  if (flags.labels) {
+    const columns = flags.labelColumns === undefined ? undefined : flags.labelColumns;
+    vocabulary.describe(await readLabels(flags.labels, { columns }));
+  }
+  if (flags.include) vocabulary.include(await readIdList(flags.include));
+  if (flags.exclude) vocabulary.exclude(await readIdList(flags.exclude));
+}
+
+async function listOptions(terminal: Terminal, _flags: CommonFlags, learnerName: string) {
+  const learner = await findLearner(learnerName);
+  const prefix = (table: OptionTable) =>
+    Object.fromEntries(Object.entries(table).map(([name, option]) => [`text.${name}`, option]));
+  const options: OptionTable = { ...learner.options, ...prefix(textOptions) };
+  const rows = Object.entries(options).map(([name, option]) => [
+    color.bold(name),
+    String(option.default),
+    option.help + range(option),
+  ]);
+  terminal.say(`${learner.name}: ${learner.summary}\n\n${table(['option', 'default', 'meaning'], rows)}`);
+  return { learner: learner.name, options };
+}
+
+function range(option: Option): string {
+  if (option.kind === 'choice') return ` (${option.choices.join(' | ')})`;
+  if (option.kind === 'flag') return ' (true | false)';
+  return '';
+}

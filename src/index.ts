@@ -1,0 +1,16 @@
+// The library: text in, labels out. Everything here is what the command line uses too.
+export { collect, type Dataset, type Features, type Sample, selectSamples } from './data/dataset.ts';
+export { openSamples, readDataset, writeSamples } from './data/formats.ts';
+export { readLabels } from './data/labels.ts';
+export { splitRows } from './data/split.ts';
+export { type Label, Vocabulary } from './data/vocabulary.ts';
+export { UmbelError } from './errors.ts';
+export { compare } from './judge/bootstrap.ts';
+export { evaluate, type Report, rowMetrics } from './judge/evaluate.ts';
+export { Classifier, type Suggestion, type SuggestOptions, type TrainOptions } from './learn/classifier.ts';
+export type { Explanation, Learner, Model } from './learn/learner.ts';
+export { findLearner, learnerNames } from './learn/registry.ts';
+export type { Csr, Pattern, Ranking } from './math/csr.ts';
+export { loadModel, saveModel } from './store/folder.ts';
+export { openModel, webSource } from './store/open.ts';
+export { Vectoriser } from './text/vectoriser.ts';

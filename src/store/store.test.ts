@@ -1,0 +1,139 @@
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Vocabulary } from '../data/vocabulary.ts';
+import { Classifier } from '../learn/classifier.ts';
+import { checkTarget, loadModel, saveModel } from './folder.ts';
+import { renderManifest } from './manifest.ts';
+import { decodeTensors, encodeTensors } from './safetensors.ts';
+
+describe('safetensors', () => {
+  it('gives back every tensor it was given', () => {
+    const data = fc.oneof(
+      fc.float32Array({ noNaN: true }),
+      fc.float64Array({ noNaN: true }),
+      fc.uint8Array(),
+      fc.int8Array(),
+      fc.uint16Array(),
+      fc.uint32Array(),
+      fc.int32Array(),
+    );
+    fc.assert(
+      fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), data), (given) => {
+        const tensors = Object.fromEntries(
+          Object.entries(given).map(([name, values]) => [name, { shape: [values.length], data: values }]),
+        );
+        const bytes = Buffer.concat(encodeTensors(tensors));
+        expect(decodeTensors(bytes)).toEqual(tensors);
+      }),
+    );
+  });
+
+  it('refuses random bytes and random damage with a clear error, never a crash', () => {
+    const good = Buffer.concat(encodeTensors({ a: { shape: [4], data: new Float32Array(4) } }));
+    const damaged = fc
+      .tuple(fc.nat(good.length - 9), fc.nat(255))
+      .map(([at, byte]) => Buffer.from(good.with(at, byte)));
+    fc.assert(
+      fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), damaged), (bytes) => {
+        try {
+          decodeTensors(bytes);
+        } catch (error) {
+          expect((error as Error).message).toMatch(/^safetensors: /);
+        }
+      }),
+    );
+  });
+});
+
+describe('a model folder', () => {
+  let parent: string;
+  let folder: string;
+  let classifier: Classifier;
+
+  beforeAll(async () => {
+    parent = await mkdtemp(join(tmpdir(), 'umbel-store-'));
+    const labels = { rows: 2, cols: 2, indptr: Uint32Array.of(0, 1, 2), indices: Uint32Array.of(0, 1) };
+    const vocabulary = new Vocabulary([{ id: 'a', name: 'A' }, { id: 'b' }]);
+    const dataset = { rows: 2, texts: ['red apple', 'blue sky'], labels, vocabulary };
+    classifier = await Classifier.train(dataset, { learner: 'one-vs-rest' });
+  });
+  beforeEach(async () => {
+    folder = await mkdtemp(join(parent, 'model-'));
+    await saveModel(classifier, folder);
+  });
+  afterAll(() => rm(parent, { recursive: true, force: true }));
+
+  const parts = async () => (await readdir(folder)).filter((file) => file !== 'model.json');
+
+  it('loads what was saved, names and excluded labels included', async () => {
+    classifier.vocabulary.exclude(['b']);
+    await saveModel(classifier, folder);
+    classifier.vocabulary.allow(['b']);
+    const loaded = await loadModel(folder);
+    expect([...loaded.vocabulary]).toEqual([...classifier.vocabulary]);
+    expect(loaded.vocabulary.excludedIds).toEqual(['b']);
+    const [labels] = await loaded.suggest(['red apple']);
+    expect(labels).toEqual([expect.objectContaining({ label: 'a', name: 'A' })]);
+  });
+
+  it('refuses every part that was cut short', async () => {
+    for (const file of await parts()) {
+      const whole = await readFile(join(folder, file));
+      await truncate(join(folder, file), whole.length - 1);
+      await expect(loadModel(folder)).rejects.toThrow(/part must have \d+ bytes: it was cut short/);
+      await writeFile(join(folder, file), whole);
+    }
+  });
+
+  it('refuses every part that was altered', async () => {
+    for (const file of await parts()) {
+      const whole = await readFile(join(folder, file));
+      await writeFile(join(folder, file), whole.with(whole.length - 1, whole[whole.length - 1] ^ 1));
+      await expect(loadModel(folder)).rejects.toThrow(/part must match its checksum/);
+      await writeFile(join(folder, file), whole);
+    }
+  });
+
+  it('refuses a missing part, naming it', async () => {
+    const [file] = await parts();
+    await rm(join(folder, file));
+    await expect(loadModel(folder)).rejects.toThrow(new RegExp(`${file}: file must exist`));
+  });
+
+  it('refuses a model.json that was altered, cut short, from a newer version, or not there', async () => {
+    const path = join(folder, 'model.json');
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replace('"seed": 1', '"seed": 2'));
+    await expect(loadModel(folder)).rejects.toThrow(/must match its own checksum/);
+    await writeFile(path, text.slice(0, -20));
+    await expect(loadModel(folder)).rejects.toThrow(/must be valid JSON/);
+    await writeFile(path, text.replace('"version": 1', '"version": 2'));
+    await expect(loadModel(folder)).rejects.toThrow(/saved by a newer umbel/);
+    await rm(path);
+    await expect(loadModel(folder)).rejects.toThrow(/model.json: file must exist/);
+  });
+
+  it('refuses part names that leave the folder, even with a right checksum', async () => {
+    const parts = [{ file: '../secret.safetensors', bytes: 1, sha256: '' }];
+    const text = await renderManifest({ format: 'umbel-model', version: 1, content: null, parts });
+    await writeFile(join(folder, 'model.json'), text);
+    await expect(loadModel(folder)).rejects.toThrow(/plain file names, got "..\/secret/);
+  });
+
+  it('is not written over anything that is not a model, and a failed save leaves the old model', async () => {
+    const other = await mkdtemp(join(parent, 'other-'));
+    await writeFile(join(other, 'thesis.txt'), 'years of work');
+    await expect(checkTarget(other)).rejects.toThrow(/must be new, empty or an earlier model/);
+    await expect(saveModel(classifier, other)).rejects.toThrow(/must be new/);
+    const failing = Object.create(classifier, {
+      save: { value: () => Promise.reject(new Error('disk full')) },
+      vocabulary: { value: classifier.vocabulary },
+    }) as Classifier;
+    await expect(saveModel(failing, folder)).rejects.toThrow('disk full');
+    await loadModel(folder);
+    expect((await readdir(parent)).filter((name) => name.startsWith('.'))).toEqual([]);
+  });
+});
