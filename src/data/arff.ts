@@ -7,6 +7,7 @@ import type { Sample } from './dataset.ts';
 import { type LineBatch, readLines } from './file.ts';
 import type { Format, ReadOptions } from './format.ts';
 import { readMulanLabels } from './mulan.ts';
+import { ascending, parseRecords } from './records.ts';
 import { type Label, Vocabulary } from './vocabulary.ts';
 
 interface Attribute {
@@ -46,11 +47,13 @@ async function read(path: string, options: ReadOptions) {
     const first = header.rest?.lines[0].trim();
     const sparse = first?.startsWith('{') ?? false;
     if (sparse) checkSparseDefaults(header.attributes);
-    const parse = sparse
-      ? (line: string) => parseSparse(line, slots)
-      : (line: string) => parseDense(line, slots, featureNames.length);
-    const width = sparse ? featureNames.length : undefined;
-    return { vocabulary, width, featureNames, batches: batches(lines, header.rest, parse, path, options) };
+    const width = featureNames.length;
+    const parse = (line: string) => {
+      if (isBlank(line)) return undefined;
+      return sparse ? parseSparse(line, slots) : parseDense(line, slots, width);
+    };
+    const rows = batches(lines, header.rest, parse, path, options);
+    return { vocabulary, width: sparse ? width : undefined, featureNames, batches: rows };
   } catch (error) {
     await lines.return(undefined);
     throw locate(error, { file: path });
@@ -60,25 +63,15 @@ async function read(path: string, options: ReadOptions) {
 async function* batches(
   lines: AsyncGenerator<LineBatch>,
   rest: LineBatch | undefined,
-  parse: (line: string) => Sample,
+  parse: (line: string) => Sample | undefined,
   file: string,
   options: ReadOptions,
 ): AsyncGenerator<Sample[]> {
   try {
     let batch = rest;
     while (batch) {
-      const samples: Sample[] = [];
-      for (const [i, line] of batch.lines.entries()) {
-        if (isBlank(line)) continue;
-        try {
-          samples.push(parse(line));
-        } catch (error) {
-          const located = locate(error, { file, line: batch.first + i });
-          if (!options.skipped) throw located;
-          options.skipped.add(located);
-        }
-      }
-      if (samples.length > 0) yield samples;
+      const { first } = batch;
+      yield parseRecords(batch.lines, (i) => first + i, parse, file, options);
       batch = (await lines.next()).value;
     }
   } finally {
@@ -228,7 +221,7 @@ function parseDense(line: string, slots: Slot[], width: number): Sample {
     else if (slot.kind === 'number') dense[slot.column] = value;
     else dense[slot.column + value - 1] = 1;
   }
-  return { dense, labels: ascending(labels) };
+  return { dense, labels: ascending(Uint32Array.from(labels)) };
 }
 
 function parseSparse(line: string, slots: Slot[]): Sample {
@@ -255,7 +248,7 @@ function parseSparse(line: string, slots: Slot[]): Sample {
     indices.push(slot.kind === 'number' ? slot.column : slot.column + value - 1);
     values.push(slot.kind === 'number' ? value : 1);
   }
-  return { sparse: { indices, values }, labels: ascending(labels) };
+  return { sparse: { indices, values }, labels: ascending(Uint32Array.from(labels)) };
 }
 
 function sparsePairs(body: string): [string, string][] {
@@ -293,6 +286,3 @@ function slotValue(slot: Slot, cell: string): number {
 }
 
 const missing = 'values must not be missing';
-
-/** The file's labels may have any columns in a vocabulary that was there before. */
-const ascending = (columns: number[]) => columns.sort((a, b) => a - b);
