@@ -1,0 +1,181 @@
+// The command line as people use it: real processes on real files, from data to explanation.
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const main = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js');
+let folder: string;
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+function umbel(...args: string[]): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const child = execFile(process.execPath, [main, ...args], { cwd: folder }, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
+    });
+    child.stdin?.end('red apple\nblue sky\n');
+  });
+}
+
+async function json(...args: string[]): Promise<Record<string, unknown>> {
+  const { code, stdout, stderr } = await umbel(...args, '--json');
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  return JSON.parse(stdout);
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'umbel-cli-'));
+  const rows = Array.from({ length: 60 }, (_, i) => {
+    return i % 2 ? `${i},"red apple, number ${i}",fruit|red` : `${i},blue sky number ${i},sky|blue`;
+  });
+  await writeFile(join(folder, 'all.csv'), `id,title,tags\n${rows.join('\n')}\n`);
+  await writeFile(join(folder, 'names.tsv'), 'fruit\tFruits and berries\nsky\tThe sky\n');
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const delimiter = ['--label-delimiter', '|'];
+
+describe('umbel', () => {
+  it('goes from a table to a model, suggestions, an evaluation and an explanation', async () => {
+    const stats = await json('data', 'stats', 'all.csv', ...delimiter);
+    expect((stats.files as object[])[0]).toMatchObject({ rows: 60 });
+
+    const split = ['--input', 'all.csv', '--out', 'parts', '--rule', 'stratified', '--test', '0.2'];
+    expect(await json('data', 'split', ...split, ...delimiter)).toMatchObject({ train: 48, test: 12 });
+
+    const train = [
+      '--train',
+      'parts/train.csv',
+      '--labels',
+      'names.tsv',
+      '--learner',
+      'one-vs-rest',
+      '--out',
+      'model',
+    ];
+    const trained = await json('train', ...train, ...delimiter);
+    expect(trained).toMatchObject({ learner: 'one-vs-rest', n: 48, labels: 4, model: 'model' });
+    expect(Object.keys(trained.seconds as object)).toEqual(
+      expect.arrayContaining(['read', 'vectorise', 'train', 'total']),
+    );
+
+    const predicted = await json('predict', '--model', 'model', '--top', '2');
+    expect(predicted).toMatchObject({ n: 2 });
+    const [first] = predicted.predictions as { labels: { label: string; name: string }[] }[];
+    expect(first.labels.map(({ label }) => label).sort()).toEqual(['fruit', 'red']);
+    expect(first.labels.find(({ label }) => label === 'fruit')?.name).toBe('Fruits and berries');
+
+    const report = await json('evaluate', '--model', 'model', '--test', 'parts/test.csv', ...delimiter);
+    expect(report).toMatchObject({ n: 12, labels: 4, 'P@1': 1, 'P@3': 2 / 3, 'R@10': 1, microF1: 1 });
+
+    const why = await json('explain', '--model', 'model', '--text', 'a red apple', '--label', 'fruit');
+    const [step] = why.steps as { contributions: { feature: string }[] }[];
+    expect(step.contributions.map(({ feature }) => feature)).toEqual(
+      expect.arrayContaining(['apple', 'red']),
+    );
+
+    await json('labels', 'exclude', 'fruit', '--model', 'model');
+    const { predictions } = await json('predict', '--model', 'model', '--text', 'red apple', '--top', '4');
+    expect(JSON.stringify(predictions)).not.toContain('fruit');
+  });
+
+  it('compares two models on the same rows', async () => {
+    for (const learner of ['popular', 'one-vs-rest']) {
+      await json('train', '--train', 'all.csv', '--learner', learner, '--out', learner, ...delimiter);
+    }
+    const models = ['--model', 'one-vs-rest', '--against', 'popular', '--test', 'all.csv'];
+    const { comparison } = await json('evaluate', ...models, ...delimiter);
+    const { difference, p } = (comparison as Record<string, { difference: number; p: number }>)['P@1'];
+    expect(difference).toBeGreaterThan(0);
+    expect(p).toBeLessThan(0.05);
+  });
+
+  it('writes suggestions as a table a librarian can open', async () => {
+    await json('train', '--train', 'all.csv', '--learner', 'popular', '--out', 'floor', ...delimiter);
+    await json(
+      'predict',
+      '--model',
+      'floor',
+      '--input',
+      'all.csv',
+      '--out',
+      'out.csv',
+      '--top',
+      '2',
+      ...delimiter,
+    );
+    const lines = (await readFile(join(folder, 'out.csv'), 'utf8')).trim().split('\n');
+    expect(lines[0]).toBe('row,id,text,rank,label,name,score');
+    expect(lines).toHaveLength(1 + 60 * 2);
+  });
+
+  it('groups samples and keeps labels for the groups only', async () => {
+    const group = ['--input', 'all.csv', '--out', 'groups', '--random', '4', '--to', '.jsonl'];
+    expect(await json('data', 'group', ...group, ...delimiter)).toMatchObject({ n: 60, groups: 15 });
+    const [line] = (await readFile(join(folder, 'groups', 'groups.jsonl'), 'utf8')).split('\n');
+    const { instances, labels } = JSON.parse(line);
+    expect([instances.length, labels.length]).toEqual([4, 8]);
+  });
+
+  it.each([
+    [['train', '--train', 'missing.csv', '--out', 'm'], /missing\.csv: file must exist/],
+    [['train', '--train', 'all.csv', '--out', 'm', '--learner', 'poplar'], /did you mean popular\?/],
+    [['train', '--train', 'all.csv', '--out', 'm', '--set', 'cots=1'], /did you mean cost\?/],
+    [['train', '--train', 'all.csv', '--out', 'm', '--set', 'text.ngram=1'], /did you mean/],
+    [['train', '--train', 'all.xyz', '--out', 'm'], /--format/],
+    [['train', '--trian', 'all.csv'], /did you mean --train/i],
+    [['trian'], /did you mean train/i],
+    [
+      ['predict', '--model', 'parts', '--text', 'x', '--top', '0'],
+      /--top must be a positive integer, got "0"/,
+    ],
+    [
+      ['data', 'split', '--input', 'all.csv', '--out', 'p', '--test', '1.5'],
+      /--test must be between 0 and 1/,
+    ],
+    [['data', 'group', '--input', 'all.csv', '--out', 'p'], /either --random or --depth/],
+  ])('%j ends with one sentence and code 2', async (args, message) => {
+    const { code, stderr, stdout } = await umbel(...args);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+
+  it('prints errors as JSON too, and a damaged model ends with code 1', async () => {
+    await writeFile(join(folder, 'model.json'), '{');
+    const { code, stdout } = await umbel('predict', '--model', '.', '--text', 'x', '--json');
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout).error).toMatchObject({ code: 'model' });
+  });
+
+  it('explains every verb with an example', async () => {
+    for (const verb of ['train', 'predict', 'explain', 'evaluate']) {
+      const { code, stdout } = await umbel(verb, '--help');
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/Examples?:\n {2}/);
+    }
+    expect((await umbel('options', 'one-vs-rest')).stdout).toMatch(/cost .*price of a violated margin/);
+  });
+
+  it('leaves no half-written model when interrupted', async () => {
+    const lines = Array.from(
+      { length: 3000 },
+      (_, i) => `${i % 997},${i % 613}\tword${i} word${i % 50} word${i % 7}`,
+    );
+    await writeFile(join(folder, 'many.txt'), lines.join('\n'));
+    const args = ['train', '--train', 'many.txt', '--learner', 'one-vs-rest', '--out', 'interrupted'];
+    const child = spawn(process.execPath, [main, ...args], { cwd: folder });
+    setTimeout(() => child.kill('SIGINT'), 1500);
+    const code = await new Promise((resolve) => child.on('exit', resolve));
+    expect(code).toBe(130);
+    expect((await readdir(folder)).filter((name) => name.includes('interrupted'))).toEqual([]);
+  });
+});
