@@ -34,6 +34,10 @@ export const formats: Record<string, Row> = {
 
 export const formatNames: readonly string[] = Object.keys(formats);
 
+/** One line for each format: its name and the endings that tell it. */
+export const describeFormats = (): string =>
+  formatNames.map((name) => `  ${name.padEnd(12)} ${formats[name].extensions.join(' ')}`.trimEnd()).join('\n');
+
 export interface OpenOptions extends ReadOptions {
   /** The name of the format, where the file's name does not tell it. */
   format?: string;
