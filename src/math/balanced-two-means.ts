@@ -41,9 +41,9 @@ export function balancedGroups(points: Points, depth: number, seed: number): Uin
 /** Splits one node after another in the same working memory. */
 export class BalancedTwoMeans {
   readonly #points: Points;
-  /** Sums of the rows of each half, sparse and dense columns apart; all zero between calls. */
-  readonly #sparseSums: Float64Array[];
-  readonly #denseSums: Float64Array[];
+  /** Sums of the rows of both halves, side by side per column (one cache line serves both); zero between calls. */
+  readonly #sparseSums: Float64Array;
+  readonly #denseSums: Float64Array;
   /** By position in the node: half (0, 1 or neither), dot products with both sums, their scaled difference. */
   readonly #halves: Uint8Array;
   readonly #dots: Float64Array[];
@@ -53,8 +53,8 @@ export class BalancedTwoMeans {
     const rows = pointCount(points);
     const pair = (length: number) => [new Float64Array(length), new Float64Array(length)];
     this.#points = points;
-    this.#sparseSums = pair(points.sparse?.cols ?? 0);
-    this.#denseSums = pair(points.dense?.cols ?? 0);
+    this.#sparseSums = new Float64Array(2 * (points.sparse?.cols ?? 0));
+    this.#denseSums = new Float64Array(2 * (points.dense?.cols ?? 0));
     this.#halves = new Uint8Array(rows);
     this.#dots = pair(rows);
     this.#scores = new Float32Array(rows);
@@ -84,62 +84,22 @@ export class BalancedTwoMeans {
 
   #sumHalves(items: Uint32Array): void {
     const { sparse, dense } = this.#points;
-    for (let i = 0; i < items.length; i++) {
-      const half = this.#halves[i];
-      if (half === neither) continue;
-      if (sparse) {
-        const sum = this.#sparseSums[half];
-        const end = sparse.indptr[items[i] + 1];
-        for (let p = sparse.indptr[items[i]]; p < end; p++) sum[sparse.indices[p]] += sparse.values[p];
-      }
-      if (dense) {
-        const sum = this.#denseSums[half];
-        const offset = items[i] * dense.cols;
-        for (let j = 0; j < dense.cols; j++) sum[j] += dense.values[offset + j];
-      }
-    }
+    if (sparse) addSparse(sparse, items, this.#halves, this.#sparseSums);
+    if (dense) addDense(dense, items, this.#halves, this.#denseSums);
   }
 
   /** Dot products of every item with both sums. */
   #multiply(items: Uint32Array): void {
     const { sparse, dense } = this.#points;
-    const [sparse0, sparse1] = this.#sparseSums;
-    const [dense0, dense1] = this.#denseSums;
-    for (let i = 0; i < items.length; i++) {
-      let [dot0, dot1] = [0, 0];
-      if (sparse) {
-        const end = sparse.indptr[items[i] + 1];
-        for (let p = sparse.indptr[items[i]]; p < end; p++) {
-          const value = sparse.values[p];
-          dot0 += value * sparse0[sparse.indices[p]];
-          dot1 += value * sparse1[sparse.indices[p]];
-        }
-      }
-      if (dense) {
-        const offset = items[i] * dense.cols;
-        for (let j = 0; j < dense.cols; j++) {
-          const value = dense.values[offset + j];
-          dot0 += value * dense0[j];
-          dot1 += value * dense1[j];
-        }
-      }
-      this.#dots[0][i] = dot0;
-      this.#dots[1][i] = dot1;
-    }
+    for (const dots of this.#dots) dots.fill(0, 0, items.length);
+    if (sparse) multiplySparse(sparse, items, this.#sparseSums, this.#dots);
+    if (dense) multiplyDense(dense, items, this.#denseSums, this.#dots);
   }
 
-  /** By way of the items' own columns: a deep node must not pay for the width of the whole matrix. */
   #clearSums(items: Uint32Array): void {
     const { sparse } = this.#points;
-    for (const sum of this.#denseSums) sum.fill(0);
-    if (!sparse) return;
-    const [sum0, sum1] = this.#sparseSums;
-    for (const item of items) {
-      for (let p = sparse.indptr[item]; p < sparse.indptr[item + 1]; p++) {
-        sum0[sparse.indices[p]] = 0;
-        sum1[sparse.indices[p]] = 0;
-      }
-    }
+    this.#denseSums.fill(0);
+    if (sparse) clearSparse(sparse, items, this.#sparseSums);
   }
 
   /** Moves the best-scored floor(q / 2) positions into half 0, the others into half 1; ties by position. */
@@ -149,8 +109,7 @@ export class BalancedTwoMeans {
     const scores = this.#scores.subarray(0, q);
     for (let i = 0; i < q; i++) scores[i] = dots0[i] * scale0 - dots1[i] * scale1;
     const size = q >> 1;
-    // The native sort of plain numbers is far faster than any sort of positions with a comparator.
-    const lowest = scores.slice().sort()[q - size];
+    const lowest = kthSmallest(scores.slice(), q - size);
     let tied = size;
     for (let i = 0; i < q; i++) if (scores[i] > lowest) tied--;
     let changed = false;
@@ -183,5 +142,103 @@ export class BalancedTwoMeans {
       halves[half][next[half]++] = items[i];
     }
     return halves;
+  }
+}
+
+/** Quickselect; reorders `values`. */
+function kthSmallest(values: Float32Array, k: number): number {
+  let [low, high] = [0, values.length - 1];
+  while (low < high) {
+    const pivot = values[(low + high) >> 1];
+    let [i, j] = [low, high];
+    while (i <= j) {
+      while (values[i] < pivot) i++;
+      while (values[j] > pivot) j--;
+      if (i > j) break;
+      const value = values[i];
+      values[i++] = values[j];
+      values[j--] = value;
+    }
+    if (k <= j) high = j;
+    else if (k >= i) low = i;
+    else break;
+  }
+  return values[k];
+}
+
+function addSparse(
+  { indptr, indices, values }: Csr,
+  items: Uint32Array,
+  halves: Uint8Array,
+  sums: Float64Array,
+) {
+  for (let i = 0; i < items.length; i++) {
+    const half = halves[i];
+    if (half === neither) continue;
+    const end = indptr[items[i] + 1];
+    for (let p = indptr[items[i]]; p < end; p++) sums[2 * indices[p] + half] += values[p];
+  }
+}
+
+function addDense({ cols, values }: Dense, items: Uint32Array, halves: Uint8Array, sums: Float64Array) {
+  for (let i = 0; i < items.length; i++) {
+    const half = halves[i];
+    if (half === neither) continue;
+    const offset = items[i] * cols;
+    for (let j = 0; j < cols; j++) sums[2 * j + half] += values[offset + j];
+  }
+}
+
+function multiplySparse(
+  { indptr, indices, values }: Csr,
+  items: Uint32Array,
+  sums: Float64Array,
+  [dots0, dots1]: Float64Array[],
+) {
+  for (let i = 0; i < items.length; i++) {
+    let dot0 = 0;
+    let dot1 = 0;
+    const end = indptr[items[i] + 1];
+    for (let p = indptr[items[i]]; p < end; p++) {
+      const column = 2 * indices[p];
+      dot0 += values[p] * sums[column];
+      dot1 += values[p] * sums[column + 1];
+    }
+    dots0[i] += dot0;
+    dots1[i] += dot1;
+  }
+}
+
+function multiplyDense(
+  { cols, values }: Dense,
+  items: Uint32Array,
+  sums: Float64Array,
+  [dots0, dots1]: Float64Array[],
+) {
+  for (let i = 0; i < items.length; i++) {
+    let dot0 = 0;
+    let dot1 = 0;
+    const offset = items[i] * cols;
+    for (let j = 0; j < cols; j++) {
+      dot0 += values[offset + j] * sums[2 * j];
+      dot1 += values[offset + j] * sums[2 * j + 1];
+    }
+    dots0[i] += dot0;
+    dots1[i] += dot1;
+  }
+}
+
+/** By way of the items' own columns where they are few: a deep node must not pay for the width of the matrix. */
+function clearSparse({ cols, indptr, indices }: Csr, items: Uint32Array, sums: Float64Array) {
+  if (items.length >= cols) {
+    sums.fill(0);
+    return;
+  }
+  for (let i = 0; i < items.length; i++) {
+    const end = indptr[items[i] + 1];
+    for (let p = indptr[items[i]]; p < end; p++) {
+      sums[2 * indices[p]] = 0;
+      sums[2 * indices[p] + 1] = 0;
+    }
   }
 }
