@@ -92,22 +92,20 @@ describe('calibration', () => {
   };
 
   it('is perfect when scores are the hit rates', () => {
-    const { expectedError, bins } = calibration(...rows([0.5, 0.5, 1], [true, false, true]));
-    expect(expectedError).toBe(0);
-    expect(bins).toEqual([
+    const perfect = calibration(...rows([0.5, 0.5, 1], [true, false, true]));
+    expect(perfect?.expectedError).toBe(0);
+    expect(perfect?.bins).toEqual([
       { from: 0.5, to: 0.6, count: 2, meanScore: 0.5, hitRate: 0.5 },
       { from: 0.9, to: 1, count: 1, meanScore: 1, hitRate: 1 },
     ]);
   });
 
   it('weighs each bin by its predictions', () => {
-    const { expectedError } = calibration(...rows([0.25, 0.25, 0.75, 0.75], [true, false, false, false]));
-    expect(expectedError).toBe((2 * 0.25 + 2 * 0.75) / 4);
+    const judged = calibration(...rows([0.25, 0.25, 0.75, 0.75], [true, false, false, false]));
+    expect(judged?.expectedError).toBe((2 * 0.25 + 2 * 0.75) / 4);
   });
 
-  it('refuses scores that are no probabilities', () => {
-    expect(() => calibration(...rows([1.5], [true]))).toThrow(
-      'scores must lie in [0, 1] to be judged as probabilities, got 1.5',
-    );
+  it('is null for scores that are no probabilities', () => {
+    expect(calibration(...rows([0.5, 1.5], [true, true]))).toBeNull();
   });
 });

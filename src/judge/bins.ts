@@ -1,8 +1,8 @@
 // Where a model is good: label by label, by how often labels were seen in training, and by the score it gave.
-import { badInput, badUsage } from '../errors.ts';
+import { badUsage } from '../errors.ts';
 import { columnCounts, nnz, type Pattern, type Ranking } from '../math/csr.ts';
 import { f1, hitFlags, labelSpace, ratio, sum } from './metric.ts';
-import { rankingMetrics } from './ranking.ts';
+import { idealRanking } from './ranking.ts';
 
 /** Counts per label; index = label column. */
 export interface LabelReport {
@@ -89,8 +89,8 @@ export function binTable(
   if (wrong >= 0 || bins.at(-1)?.from !== 0)
     throw badUsage('bins must descend to 0', { value: bins.map((bin) => bin.from).join(', ') });
   const report = labelReport(ranking, truth, { counts, k });
-  const ideal = rankingMetrics(ranking, truth, { ks: [k], weights }).find(({ name }) => name === `PSP@${k}`);
-  const best = k * sum(ideal?.denominator ?? []);
+  let best = 0;
+  for (const label of idealRanking(truth, weights, k).indices) best += weights[label];
   const table = bins.map((bin) => ({
     ...bin,
     labels: 0,
@@ -131,21 +131,19 @@ export interface Calibration {
   bins: ReliabilityBin[];
 }
 
-export const areProbabilities = (ranking: Ranking): boolean =>
-  ranking.values.every((score) => score >= 0 && score <= 1);
-
-/** How far scores can be read as probabilities. Labels that are not listed are not judged. */
-export function calibration(ranking: Ranking, truth: Pattern, size = 10): Calibration {
-  if (!areProbabilities(ranking))
-    throw badInput('scores must lie in [0, 1] to be judged as probabilities', {
-      value: ranking.values.find((score) => !(score >= 0 && score <= 1)),
-    });
+/**
+ * How far scores can be read as probabilities, or null when they are none (outside [0, 1]). Labels that are not
+ * listed are not judged.
+ */
+export function calibration(ranking: Ranking, truth: Pattern, size = 10): Calibration | null {
   const flags = hitFlags(ranking, truth);
   const [counts, scores, hits] = Array.from({ length: 3 }, () => new Float64Array(size));
   for (let p = 0; p < flags.length; p++) {
-    const bin = Math.min(size - 1, Math.floor(ranking.values[p] * size));
+    const score = ranking.values[p];
+    if (!(score >= 0 && score <= 1)) return null;
+    const bin = Math.min(size - 1, Math.floor(score * size));
     counts[bin]++;
-    scores[bin] += ranking.values[p];
+    scores[bin] += score;
     hits[bin] += flags[p];
   }
   const gaps = scores.map((score, bin) => Math.abs(score - hits[bin]));

@@ -2,17 +2,9 @@
 import { badInput } from '../errors.ts';
 import type { Pattern, Ranking } from '../math/csr.ts';
 import { choice, integer, number, type OptionsOf, type OptionTable, parseOptions } from '../options.ts';
-import {
-  areProbabilities,
-  type Bin,
-  type BinRow,
-  binTable,
-  type Calibration,
-  calibration,
-  frequencyBins,
-} from './bins.ts';
+import { type Bin, type BinRow, binTable, type Calibration, calibration, frequencyBins } from './bins.ts';
 import { bootstrap, type Interval } from './bootstrap.ts';
-import { labelSpace, metricValue, type RowMetric } from './metric.ts';
+import { labelSpace, metricValue, type RowMetric, rowCounts } from './metric.ts';
 import { inversePropensity, type Propensity, propensities, rankingMetrics, withoutPairs } from './ranking.ts';
 import {
   type PerSetMetric,
@@ -86,7 +78,6 @@ export function evaluate(ranking: Ranking, truth: Pattern, options: EvaluateOpti
   const { settings, predictions, weights, protocol, sets, rows } = judge(ranking, truth, options);
   const { resamples, confidence, a, b } = settings;
   const { counts, bins = frequencyBins, seed = 0 } = options;
-  const rowCounts = (m: Pattern) => Array.from({ length: m.rows }, (_, i) => m.indptr[i + 1] - m.indptr[i]);
   return {
     n: truth.rows,
     labels: labelSpace(predictions, truth),
@@ -100,7 +91,7 @@ export function evaluate(ranking: Ranking, truth: Pattern, options: EvaluateOpti
     propensity: { a, b },
     thresholds: { protocol, ...sets.thresholds },
     bins: { k: binDepth, rows: binTable(predictions, truth, { counts, weights, k: binDepth, bins }) },
-    calibration: areProbabilities(predictions) ? calibration(predictions, truth) : null,
+    calibration: calibration(predictions, truth),
     ...(resamples > 0 ? { intervals: bootstrap(rows, { seed, resamples, confidence }) } : {}),
   };
 }

@@ -29,6 +29,13 @@ export const metricValue = ({ numerator, denominator }: RowMetric): number =>
 export const labelSpace = (predicted: Pattern, truth: Pattern): number =>
   Math.max(predicted.cols, truth.cols);
 
+/** How many entries each row holds. */
+export function rowCounts(m: Pattern): Uint32Array {
+  const counts = new Uint32Array(m.rows);
+  for (let row = 0; row < m.rows; row++) counts[row] = m.indptr[row + 1] - m.indptr[row];
+  return counts;
+}
+
 /** For every stored entry of `predicted`, 1 where the truth holds it too. */
 export function hitFlags(predicted: Pattern, truth: Pattern): Uint8Array {
   if (predicted.rows !== truth.rows)

@@ -1,9 +1,8 @@
 // Metrics of the order of predictions: P, R, nDCG and their propensity-scored forms. Scores themselves do not
 // matter here; thresholds.ts judges those.
 import { badUsage } from '../errors.ts';
-import { type Pattern, type Ranking, rowIndices } from '../math/csr.ts';
-import { topK } from '../math/topk.ts';
-import { hitFlags, keepEntries, labelSpace, type RowMetric, ratio } from './metric.ts';
+import type { Pattern, Ranking } from '../math/csr.ts';
+import { hitFlags, keepEntries, type RowMetric, ratio, rowCounts } from './metric.ts';
 
 /** The two constants of the propensity model of Jain et al. 2016. */
 export interface Propensity {
@@ -60,32 +59,33 @@ export function rankingMetrics(
   { ks = defaultKs, weights, normalise = true, emptyRecall = 'zero' }: RankingOptions = {},
 ): RowMetric[] {
   const hits = hitFlags(ranking, truth);
-  const counts = Float64Array.from({ length: truth.rows }, (_, i) => truth.indptr[i + 1] - truth.indptr[i]);
+  const counts = Float64Array.from(rowCounts(truth));
   const notEmpty = emptyRecall === 'skip' ? counts.map((count) => Math.min(count, 1)) : undefined;
-  const ideal = weights && idealRanking(truth, covering(weights, ranking, truth), Math.max(...ks));
-  return ks.flatMap((k) => {
-    const found = topSums(ranking, k, (p) => hits[p]);
-    const gains = topSums(ranking, k, (p, rank) => hits[p] * discount(rank));
-    const bestGains = topSums(truth, k, (_, rank) => discount(rank));
-    const metrics: RowMetric[] = [
-      { name: `P@${k}`, numerator: found.map((x) => x / k) },
-      { name: `R@${k}`, numerator: divide(found, counts), denominator: notEmpty },
-      { name: `nDCG@${k}`, numerator: divide(gains, bestGains) },
-    ];
-    if (!weights || !ideal) return metrics;
-    const scored = (of: Pattern, flag: (p: number) => number) => ({
-      psp: topSums(of, k, (p) => flag(p) * weights[of.indices[p]]).map((x) => x / k),
-      psndcg: divide(
-        topSums(of, k, (p, rank) => flag(p) * weights[of.indices[p]] * discount(rank)),
-        bestGains,
-      ),
-    });
-    const own = scored(ranking, (p) => hits[p]);
-    const best = normalise ? scored(ideal, () => 1) : undefined;
-    metrics.push({ name: `PSP@${k}`, numerator: own.psp, denominator: best?.psp });
-    metrics.push({ name: `PSnDCG@${k}`, numerator: own.psndcg, denominator: best?.psndcg });
-    return metrics;
-  });
+  const found = topSums(ranking, ks, hits);
+  const bestGains = discountedSums(truth, ks);
+  const gains = discountedSums(ranking, ks, hits);
+  const perK = ks.map((k, j): RowMetric[] => [
+    { name: `P@${k}`, numerator: divide(found[j], k) },
+    { name: `R@${k}`, numerator: divide(found[j], counts), denominator: notEmpty },
+    { name: `nDCG@${k}`, numerator: divide(gains[j], bestGains[j]) },
+  ]);
+  if (!weights) return perK.flat();
+  const scored = (of: Pattern, flags?: Uint8Array) => {
+    const worth = new Float64Array(of.indices.length);
+    for (let p = 0; p < worth.length; p++) worth[p] = (flags ? flags[p] : 1) * weights[of.indices[p]];
+    return { sums: topSums(of, ks, worth), gains: discountedSums(of, ks, worth) };
+  };
+  const own = scored(ranking, hits);
+  const best = normalise ? scored(idealRanking(truth, weights, Math.max(...ks))) : undefined;
+  return ks.flatMap((k, j) => [
+    ...perK[j],
+    { name: `PSP@${k}`, numerator: divide(own.sums[j], k), denominator: best && divide(best.sums[j], k) },
+    {
+      name: `PSnDCG@${k}`,
+      numerator: divide(own.gains[j], bestGains[j]),
+      denominator: best && divide(best.gains[j], bestGains[j]),
+    },
+  ]);
 }
 
 /**
@@ -112,43 +112,60 @@ export function withoutPairs(
   return keepEntries(ranking, keep);
 }
 
-const discount = (rank: number): number => 1 / Math.log2(rank + 1);
-
-/** Per row, Σ gain(position in `indices`, rank from 1) over its first k entries. */
-function topSums(m: Pattern, k: number, gain: (position: number, rank: number) => number): Float64Array {
-  if (!(Number.isInteger(k) && k > 0)) throw badUsage('k must be a positive integer', { value: k });
-  const sums = new Float64Array(m.rows);
-  for (let row = 0; row < m.rows; row++) {
-    const start = m.indptr[row];
-    const end = Math.min(m.indptr[row + 1], start + k);
-    let total = 0;
-    for (let p = start; p < end; p++) total += gain(p, p - start + 1);
-    sums[row] = total;
-  }
-  return sums;
-}
-
-const divide = (above: Float64Array, below: Float64Array): Float64Array =>
-  above.map((x, i) => ratio(x, below[i]));
-
-/** Each row's true labels, the heaviest first. */
-function idealRanking(truth: Pattern, weights: Float64Array, depth: number): Pattern {
+/** Each row's true labels, the heaviest first, at most `depth` of them: the best propensity-scored ranking. */
+export function idealRanking(truth: Pattern, weights: Float64Array, depth: number): Pattern {
+  if (weights.length < truth.cols)
+    throw badUsage(`weights must cover all ${truth.cols} labels`, { value: weights.length });
   const indptr = new Uint32Array(truth.rows + 1);
   const indices = new Uint32Array(truth.indices.length);
   for (let row = 0; row < truth.rows; row++) {
-    const labels = rowIndices(truth, row);
-    const best = topK(
-      Float64Array.from(labels, (l) => weights[l]),
-      depth,
-    );
-    for (let r = 0; r < best.length; r++) indices[indptr[row] + r] = labels[best[r]];
-    indptr[row + 1] = indptr[row] + best.length;
+    const start = indptr[row];
+    let end = start;
+    // Insertion into the kept ones: rows have few true labels, and equal weights keep the lowest label first.
+    for (let p = truth.indptr[row]; p < truth.indptr[row + 1]; p++) {
+      const weight = weights[truth.indices[p]];
+      let place = end;
+      while (place > start && weights[indices[place - 1]] < weight) place--;
+      if (place - start >= depth) continue;
+      if (end - start < depth) end++;
+      indices.copyWithin(place + 1, place, end - 1);
+      indices[place] = truth.indices[p];
+    }
+    indptr[row + 1] = end;
   }
-  return { rows: truth.rows, cols: truth.cols, indptr, indices };
+  return { rows: truth.rows, cols: truth.cols, indptr, indices: indices.slice(0, indptr[truth.rows]) };
 }
 
-function covering(weights: Float64Array, ranking: Pattern, truth: Pattern): Float64Array {
-  const labels = labelSpace(ranking, truth);
-  if (weights.length >= labels) return weights;
-  throw badUsage(`weights must cover all ${labels} labels`, { value: weights.length });
+/** For every k, each row's sum of gains over its first k entries; discounts, if given, are by rank from 0. */
+function topSums(
+  m: Pattern,
+  ks: readonly number[],
+  gains?: ArrayLike<number>,
+  discounts?: Float64Array,
+): Float64Array[] {
+  return ks.map((k) => {
+    if (!(Number.isInteger(k) && k > 0)) throw badUsage('k must be a positive integer', { value: k });
+    const sums = new Float64Array(m.rows);
+    for (let row = 0; row < m.rows; row++) {
+      const start = m.indptr[row];
+      const end = Math.min(m.indptr[row + 1], start + k);
+      let total = 0;
+      for (let p = start; p < end; p++)
+        total += (gains ? gains[p] : 1) * (discounts ? discounts[p - start] : 1);
+      sums[row] = total;
+    }
+    return sums;
+  });
+}
+
+function discountedSums(m: Pattern, ks: readonly number[], gains?: ArrayLike<number>): Float64Array[] {
+  const discounts = Float64Array.from({ length: Math.max(0, ...ks) }, (_, rank) => 1 / Math.log2(rank + 2));
+  return topSums(m, ks, gains, discounts);
+}
+
+function divide(above: Float64Array, below: Float64Array | number): Float64Array {
+  const quotients = new Float64Array(above.length);
+  for (let i = 0; i < above.length; i++)
+    quotients[i] = ratio(above[i], typeof below === 'number' ? below : below[i]);
+  return quotients;
 }

@@ -29,9 +29,11 @@ export type EmptyF1 = 'drop' | 'one';
 /** The label set of every row: labels whose score is at least the threshold. */
 export function predictedLabels(ranking: Ranking, cut: Cut): Ranking {
   const cuts = typeof cut === 'number' ? floatCuts([cut]) : floatCuts(cut);
-  const flags = Uint8Array.from(ranking.values, (score, p) =>
-    score >= (typeof cut === 'number' ? cuts[0] : cuts[ranking.indices[p]]) ? 1 : 0,
-  );
+  const flags = new Uint8Array(ranking.indices.length);
+  for (let p = 0; p < flags.length; p++) {
+    const threshold = typeof cut === 'number' ? cuts[0] : cuts[ranking.indices[p]];
+    if (ranking.values[p] >= threshold) flags[p] = 1;
+  }
   return keepEntries(ranking, flags);
 }
 
