@@ -25,10 +25,10 @@ describe('resolveColumns', () => {
     expect(resolveColumns(['2', '1'], { id: '1' }).id).toBe(1);
   });
 
-  it('a range of label columns gives indicator columns', () => {
+  it('several label columns are indicator columns, by range or by name', () => {
     const header = ['smiles', 'liver', 'eye', 'skin', 'extra'];
     const found = resolveColumns(header, { labels: ['liver..skin', 'extra'] });
-    expect(found).toMatchObject({ indicators: [1, 2, 3], labels: [4] });
+    expect(found).toMatchObject({ indicators: [1, 2, 3, 4], labels: [] });
   });
 
   it('a name with dots in the header is not a range', () => {

@@ -16,9 +16,9 @@ export interface ColumnPositions {
   id?: number;
   /** To be joined by a space, in this order. */
   text: number[];
-  /** Columns whose cells list labels. */
+  /** The column whose cells list labels. */
   labels: number[];
-  /** Columns of zeros and ones (from a range `A..B`): the header names the label. */
+  /** Columns of zeros and ones (several columns, or a range `A..B`): the header names the label. */
   indicators: number[];
   group?: number;
 }
@@ -27,23 +27,21 @@ export interface ColumnPositions {
 export function resolveColumns(header: readonly string[], columns: Columns = {}): ColumnPositions {
   const found = (names: readonly string[]) =>
     header.flatMap((name, position) => (names.includes(name.trim().toLowerCase()) ? [position] : []));
-  const first = (names: readonly string[]) => names.flatMap((name) => found([name]))[0] as number | undefined;
-  const one = (name: string | undefined) => (name === undefined ? undefined : findColumn(header, name));
+  const byDefault = (names: readonly string[]) => names.flatMap((name) => found([name]));
+  const one = (name: string | undefined, names: readonly string[]): number | undefined =>
+    name === undefined ? byDefault(names)[0] : findColumn(header, name);
 
-  const labels: number[] = [];
-  const indicators: number[] = [];
-  for (const name of columns.labels ?? []) {
-    const range = header.includes(name) ? null : /^(.+)\.\.(.+)$/.exec(name);
-    if (range) indicators.push(...columnRange(header, range[1], range[2]));
-    else labels.push(findColumn(header, name));
-  }
-  const defaultLabels = columns.labels ? undefined : first(defaultColumns.labels);
+  const isRange = (name: string) => !header.includes(name) && name.includes('..');
+  const labels = columns.labels
+    ? columns.labels.flatMap((name) => (isRange(name) ? columnRange(header, name) : findColumn(header, name)))
+    : byDefault(defaultColumns.labels).slice(0, 1);
+  const areIndicators = labels.length > 1 || columns.labels?.some(isRange);
   return {
-    id: one(columns.id) ?? first(defaultColumns.id),
+    id: one(columns.id, defaultColumns.id),
     text: columns.text ? columns.text.map((name) => findColumn(header, name)) : found(defaultColumns.text),
-    labels: defaultLabels === undefined ? labels : [defaultLabels],
-    indicators,
-    group: one(columns.group) ?? first(defaultColumns.group),
+    labels: areIndicators ? [] : labels,
+    indicators: areIndicators ? labels : [],
+    group: one(columns.group, defaultColumns.group),
   };
 }
 
@@ -66,10 +64,11 @@ export function findColumn(header: readonly string[], name: string): number {
   return position - 1;
 }
 
-function columnRange(header: readonly string[], from: string, to: string): number[] {
+/** All positions of a range `A..B`. */
+function columnRange(header: readonly string[], range: string): number[] {
+  const [, from, to] = /^(.+?)\.\.(.+)$/.exec(range) ?? [range, range, range];
   const [start, end] = [findColumn(header, from), findColumn(header, to)];
-  if (start > end)
-    throw badUsage('a range of columns must go from left to right', { value: `${from}..${to}` });
+  if (start > end) throw badUsage('a range of columns must go from left to right', { value: range });
   return Array.from({ length: end - start + 1 }, (_, i) => start + i);
 }
 

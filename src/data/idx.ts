@@ -19,17 +19,26 @@ export const idx: Format = {
 
 interface NumberType {
   bytes: number;
-  read(bytes: Buffer, at: number): number;
+  decode(bytes: Buffer): Float32Array;
 }
 
 const numberTypes = new Map<number, NumberType>([
-  [0x08, { bytes: 1, read: (bytes, at) => bytes[at] }],
-  [0x09, { bytes: 1, read: (bytes, at) => bytes.readInt8(at) }],
-  [0x0b, { bytes: 2, read: (bytes, at) => bytes.readInt16BE(at) }],
-  [0x0c, { bytes: 4, read: (bytes, at) => bytes.readInt32BE(at) }],
-  [0x0d, { bytes: 4, read: (bytes, at) => bytes.readFloatBE(at) }],
-  [0x0e, { bytes: 8, read: (bytes, at) => bytes.readDoubleBE(at) }],
+  [0x08, { bytes: 1, decode: (bytes) => new Float32Array(bytes) }],
+  [0x09, { bytes: 1, decode: (bytes) => new Float32Array(new Int8Array(bytes)) }],
+  [0x0b, wide(2, (bytes, at) => bytes.readInt16BE(at))],
+  [0x0c, wide(4, (bytes, at) => bytes.readInt32BE(at))],
+  [0x0d, wide(4, (bytes, at) => bytes.readFloatBE(at))],
+  [0x0e, wide(8, (bytes, at) => bytes.readDoubleBE(at))],
 ]);
+
+function wide(width: number, read: (bytes: Buffer, at: number) => number): NumberType {
+  const decode = (bytes: Buffer) => {
+    const values = new Float32Array(bytes.length / width);
+    for (let i = 0; i < values.length; i++) values[i] = read(bytes, i * width);
+    return values;
+  };
+  return { bytes: width, decode };
+}
 
 /** Samples handed over together hold about this many bytes. */
 const batchBytes = 2 ** 20;
@@ -77,16 +86,10 @@ class IdxFile {
 
   /** The next items, about a megabyte of them. */
   async take(limit: number): Promise<Float32Array[]> {
-    const { bytes: width, read } = this.#type;
-    const itemBytes = Math.max(1, this.size * width);
-    const count = Math.min(limit, Math.max(1, Math.floor(batchBytes / itemBytes)));
-    const bytes = await this.bytes.take(count * this.size * width);
-    return Array.from({ length: count }, (_, item) => {
-      const start = item * this.size * width;
-      const values = new Float32Array(this.size);
-      for (let i = 0; i < this.size; i++) values[i] = read(bytes, start + i * width);
-      return values;
-    });
+    const itemBytes = this.size * this.#type.bytes;
+    const count = Math.min(limit, Math.max(1, Math.floor(batchBytes / Math.max(1, itemBytes))));
+    const values = this.#type.decode(await this.bytes.take(count * itemBytes));
+    return Array.from({ length: count }, (_, i) => values.subarray(i * this.size, (i + 1) * this.size));
   }
 }
 
@@ -117,7 +120,8 @@ async function* batches(
   options: ReadOptions,
 ): AsyncGenerator<Sample[]> {
   const toSample = (dense: Float32Array, line: number): Sample => {
-    if (!dense.every(Number.isFinite)) throw badInput('values must be finite in 32 bits');
+    for (let i = 0; i < dense.length; i++)
+      if (!Number.isFinite(dense[i])) throw badInput('values must be finite in 32 bits', { value: dense[i] });
     return { dense, labels: columns ? columns.subarray(line - 1, line) : [] };
   };
   try {
