@@ -29,14 +29,19 @@ export const formats: Record<string, Row> = {
   arff: { extensions: ['.arff'], load: async () => (await import('./arff.ts')).arff },
   npz: { extensions: ['.npz'], load: async () => (await import('./npy.ts')).npz },
   npy: { extensions: ['.npy'], load: async () => (await import('./npy.ts')).npy },
-  idx: { extensions: ['.idx'], load: async () => (await import('./idx.ts')).idx },
+  idx: {
+    extensions: ['.idx', '.idx1-ubyte', '.idx2-ubyte', '.idx3-ubyte', '.idx4-ubyte'],
+    load: async () => (await import('./idx.ts')).idx,
+  },
 };
 
 export const formatNames: readonly string[] = Object.keys(formats);
 
 /** One line for each format: its name and the endings that tell it. */
 export const describeFormats = (): string =>
-  formatNames.map((name) => `  ${name.padEnd(12)} ${formats[name].extensions.join(' ')}`.trimEnd()).join('\n');
+  formatNames
+    .map((name) => `  ${name.padEnd(12)} ${formats[name].extensions.join(' ')}`.trimEnd())
+    .join('\n');
 
 export interface OpenOptions extends ReadOptions {
   /** The name of the format, where the file's name does not tell it. */
@@ -139,6 +144,7 @@ async function firstLine(path: string): Promise<string> {
 }
 
 function formatByName(path: string): string {
+  // As MNIST's files are called: `train-images-idx3-ubyte`.
   if (/idx\d-ubyte/i.test(basename(path))) return 'idx';
   const extension = extensionOf(path);
   const name = formatNames.find((format) => formats[format].extensions.includes(extension));

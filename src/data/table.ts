@@ -128,15 +128,15 @@ const covers = (start: number, end: number, badLines: number[]) =>
 const labelsTextLayout: Layout = { labels: [0], text: [1], indicators: [] };
 
 function findTsvLayout(first: string[], columns?: Columns): Layout {
-  const headerless = first.length === 2 && !columns && !hasKnownName(first);
+  const headerless = first.length === 2 && !columns && !looksLikeHeader(first);
   return headerless ? labelsTextLayout : findLayout(first, columns);
 }
 
-/** The first row is a header if it has a known name, or if the columns are given by name. */
+/** The first row is a header, unless columns are given by position and it does not look like one. */
 function findLayout(first: string[], columns?: Columns): Layout {
   const given = Object.values(columns ?? {}).flatMap((names) => names ?? []);
   const byPosition = given.length > 0 && given.every((name) => /^\d+(\.\.\d+)?$/.test(name));
-  const header = !byPosition || hasKnownName(first) ? first.map((name) => name.trim()) : undefined;
+  const header = !byPosition || looksLikeHeader(first) ? first.map((name) => name.trim()) : undefined;
   const found = resolveColumns(header ?? first.map(() => ''), columns);
   if (found.text.length === 0)
     throw badUsage('table must have a column that holds the text', {
@@ -149,9 +149,13 @@ function findLayout(first: string[], columns?: Columns): Layout {
   return { ...found, ...split, header, width: first.length };
 }
 
-function hasKnownName(first: string[]): boolean {
+/**
+ * Whether a row that could be data is a header. One name of a text column is not enough unless it comes first: a title
+ * may well be "Abstract".
+ */
+function looksLikeHeader(first: string[]): boolean {
   const { id, group, text, labels } = resolveColumns(first);
-  return id !== undefined || group !== undefined || text.length > 0 || labels.length > 0;
+  return id !== undefined || group !== undefined || labels.length > 0 || text.length > 1 || text[0] === 0;
 }
 
 function rowParser(layout: Layout, vocabulary: Vocabulary, delimiter: string) {
