@@ -45,7 +45,6 @@ export interface EvaluateOptions extends Partial<Settings>, Pick<ThresholdOption
   ks?: readonly number[];
   /** (row, label) predictions to remove before anything is judged. */
   exclude?: Iterable<readonly [row: number, label: number]>;
-  bins?: readonly Bin[];
   /** Seed of the bootstrap. */
   seed?: number;
 }
@@ -77,7 +76,7 @@ export type Report = Record<RankingKey, number> &
 export function evaluate(ranking: Ranking, truth: Pattern, options: EvaluateOptions): Report {
   const { settings, predictions, weights, protocol, sets, rows } = judge(ranking, truth, options);
   const { resamples, confidence, a, b } = settings;
-  const { counts, bins = frequencyBins, seed = 0 } = options;
+  const { counts, seed = 0 } = options;
   return {
     n: truth.rows,
     labels: labelSpace(predictions, truth),
@@ -90,7 +89,7 @@ export function evaluate(ranking: Ranking, truth: Pattern, options: EvaluateOpti
     ...sets.values,
     propensity: { a, b },
     thresholds: { protocol, ...sets.thresholds },
-    bins: { k: binDepth, rows: binTable(predictions, truth, { counts, weights, k: binDepth, bins }) },
+    bins: { k: binDepth, rows: binTable(predictions, truth, { counts, weights, k: binDepth }) },
     calibration: calibration(predictions, truth),
     ...(resamples > 0 ? { intervals: bootstrap(rows, { seed, resamples, confidence }) } : {}),
   };

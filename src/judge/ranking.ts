@@ -2,7 +2,7 @@
 // matter here; thresholds.ts judges those.
 import { badUsage } from '../errors.ts';
 import type { Pattern, Ranking } from '../math/csr.ts';
-import { hitFlags, keepEntries, type RowMetric, ratio, rowCounts } from './metric.ts';
+import { hitFlags, keepEntries, labelSpace, type RowMetric, ratio, rowCounts } from './metric.ts';
 
 /** The two constants of the propensity model of Jain et al. 2016. */
 export interface Propensity {
@@ -50,14 +50,17 @@ export interface RankingOptions {
   emptyRecall?: 'zero' | 'skip';
 }
 
-export const defaultKs: readonly number[] = [1, 3, 5, 10];
+const defaultKs: readonly number[] = [1, 3, 5, 10];
 
 /** `P@k`, `R@k`, `nDCG@k` and, with weights, `PSP@k` and `PSnDCG@k` for every k. */
 export function rankingMetrics(
   ranking: Pattern,
   truth: Pattern,
-  { ks = defaultKs, weights, normalise = true, emptyRecall = 'zero' }: RankingOptions = {},
+  { ks: depths = defaultKs, weights, normalise = true, emptyRecall = 'zero' }: RankingOptions = {},
 ): RowMetric[] {
+  const wrong = depths.find((k) => !(Number.isInteger(k) && k > 0));
+  if (wrong !== undefined) throw badUsage('k must be a positive integer', { value: wrong });
+  const ks = depths.toSorted((a, b) => a - b);
   const hits = hitFlags(ranking, truth);
   const counts = Float64Array.from(rowCounts(truth));
   const notEmpty = emptyRecall === 'skip' ? counts.map((count) => Math.min(count, 1)) : undefined;
@@ -70,13 +73,14 @@ export function rankingMetrics(
     { name: `nDCG@${k}`, numerator: divide(gains[j], bestGains[j]) },
   ]);
   if (!weights) return perK.flat();
+  requireWeights(weights, labelSpace(ranking, truth));
   const scored = (of: Pattern, flags?: Uint8Array) => {
     const worth = new Float64Array(of.indices.length);
     for (let p = 0; p < worth.length; p++) worth[p] = (flags ? flags[p] : 1) * weights[of.indices[p]];
     return { sums: topSums(of, ks, worth), gains: discountedSums(of, ks, worth) };
   };
   const own = scored(ranking, hits);
-  const best = normalise ? scored(idealRanking(truth, weights, Math.max(...ks))) : undefined;
+  const best = normalise ? scored(idealRanking(truth, weights, ks.at(-1) ?? 0)) : undefined;
   return ks.flatMap((k, j) => [
     ...perK[j],
     { name: `PSP@${k}`, numerator: divide(own.sums[j], k), denominator: best && divide(best.sums[j], k) },
@@ -114,8 +118,7 @@ export function withoutPairs(
 
 /** Each row's true labels, the heaviest first, at most `depth` of them: the best propensity-scored ranking. */
 export function idealRanking(truth: Pattern, weights: Float64Array, depth: number): Pattern {
-  if (weights.length < truth.cols)
-    throw badUsage(`weights must cover all ${truth.cols} labels`, { value: weights.length });
+  requireWeights(weights, truth.cols);
   const indptr = new Uint32Array(truth.rows + 1);
   const indices = new Uint32Array(truth.indices.length);
   for (let row = 0; row < truth.rows; row++) {
@@ -136,26 +139,30 @@ export function idealRanking(truth: Pattern, weights: Float64Array, depth: numbe
   return { rows: truth.rows, cols: truth.cols, indptr, indices: indices.slice(0, indptr[truth.rows]) };
 }
 
-/** For every k, each row's sum of gains over its first k entries; discounts, if given, are by rank from 0. */
+function requireWeights(weights: Float64Array, labels: number): void {
+  if (weights.length < labels)
+    throw badUsage(`weights must cover all ${labels} labels`, { value: weights.length });
+}
+
+/** For every k (ascending), each row's sum of gains over its first k entries; discounts are by rank from 0. */
 function topSums(
   m: Pattern,
   ks: readonly number[],
   gains?: ArrayLike<number>,
   discounts?: Float64Array,
 ): Float64Array[] {
-  return ks.map((k) => {
-    if (!(Number.isInteger(k) && k > 0)) throw badUsage('k must be a positive integer', { value: k });
-    const sums = new Float64Array(m.rows);
-    for (let row = 0; row < m.rows; row++) {
-      const start = m.indptr[row];
-      const end = Math.min(m.indptr[row + 1], start + k);
-      let total = 0;
-      for (let p = start; p < end; p++)
-        total += (gains ? gains[p] : 1) * (discounts ? discounts[p - start] : 1);
-      sums[row] = total;
+  const sums = ks.map(() => new Float64Array(m.rows));
+  for (let row = 0; row < m.rows; row++) {
+    const [start, end] = [m.indptr[row], m.indptr[row + 1]];
+    let total = 0;
+    let p = start;
+    for (let j = 0; j < ks.length; j++) {
+      const stop = Math.min(end, start + ks[j]);
+      for (; p < stop; p++) total += (gains ? gains[p] : 1) * (discounts ? discounts[p - start] : 1);
+      sums[j][row] = total;
     }
-    return sums;
-  });
+  }
+  return sums;
 }
 
 function discountedSums(m: Pattern, ks: readonly number[], gains?: ArrayLike<number>): Float64Array[] {
