@@ -17,8 +17,8 @@ const { positionals, values: flags } = parseArgs({
     threads: { type: 'string', default: '2' },
     runs: { type: 'string', default: '3' },
     learner: { type: 'string', default: 'tree' },
-    /** Settings both sides know by this name, such as branching=32. */
-    both: { type: 'string', multiple: true, default: [] },
+    /** Settings of both sides, by the names of umbel's options: leafSize here is --leaf-size there. */
+    both: { type: 'string', multiple: true, default: ['branching=32'] },
     /** Options of umbel's learner alone. */
     set: { type: 'string', multiple: true, default: [] },
     top: { type: 'string', default: '20' },
@@ -41,7 +41,8 @@ const roundedAll = (figures: Record<string, number>) =>
 const pairs = (given: string[]) => given.map((pair) => pair.split('=', 2) as [string, string]);
 
 function runPecos(python: string, data: string): Promise<unknown> {
-  const shared = pairs(flags.both).flatMap(([name, value]) => [`--${name}`, value]);
+  const flag = (name: string) => `--${name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)}`;
+  const shared = pairs(flags.both).flatMap(([name, value]) => [flag(name), value]);
   const script = join('bench', 'peers', 'pecos_run.py');
   return runJson(python, [script, data, '--unit', '--threads', flags.threads, '--top', flags.top, ...shared]);
 }

@@ -22,7 +22,7 @@ def parse_arguments():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--unit", action="store_true", help="give rows Euclidean length one first")
     parser.add_argument("--branching", type=int, default=16)
-    parser.add_argument("--leaf", type=int, default=100, help="labels per leaf at most")
+    parser.add_argument("--leaf-size", type=int, default=100, help="labels per leaf at most")
     parser.add_argument("--negatives", default="tfn", help="tfn, man or tfn+man")
     parser.add_argument("--cost-positive", type=float, default=1.0)
     parser.add_argument("--cost-negative", type=float, default=1.0)
@@ -95,7 +95,7 @@ def train(args, folder):
         lambda: Indexer.gen(
             label_features,
             nr_splits=args.branching,
-            max_leaf_size=args.leaf,
+            max_leaf_size=args.leaf_size,
             seed=args.seed,
             threads=args.threads,
         ),
