@@ -2,7 +2,7 @@
 import { badInput } from '../errors.ts';
 import type { Pattern, Ranking } from '../math/csr.ts';
 import { choice, integer, number, type OptionsOf, type OptionTable, parseOptions } from '../options.ts';
-import { type Bin, type BinRow, binTable, type Calibration, calibration, frequencyBins } from './bins.ts';
+import { type BinRow, binTable, type Calibration, calibration } from './bins.ts';
 import { bootstrap, type Interval } from './bootstrap.ts';
 import { labelSpace, metricValue, type RowMetric, rowCounts } from './metric.ts';
 import { inversePropensity, type Propensity, propensities, rankingMetrics, withoutPairs } from './ranking.ts';
