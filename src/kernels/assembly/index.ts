@@ -1,0 +1,4 @@
+// The kernel module: everything exported here is callable from wasm.ts.
+export * from './cluster';
+export * from './search';
+export * from './solve';

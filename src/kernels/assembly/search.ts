@@ -1,0 +1,224 @@
+// Beam search of one input through the levels of a tree. The plain reference is in learn/tree/search.test.ts.
+// A chunk is the weights of one parent's children. One 8-byte word covers 32 features: a bit for each that has
+// weights, and above them the number of the first such row, so a lookup is one load and a popcount.
+
+/** Fields of one level's header, in bytes. */
+const wordsAt = 0;
+const wordsPerChunkAt = 4;
+const rowStartAt = 8;
+const childrenAt = 12;
+const valuesAt = 16;
+const childStartAt = 20;
+const childIdsAt = 24;
+export const headerBytes: u32 = 28;
+
+const smallest: f32 = 1e-37;
+
+/** Instead of the power of a hinge. */
+const sigmoid: i32 = 0;
+const ownMargin: i32 = -1;
+
+/**
+ * Searches from the root and leaves the best `top` as 8-byte (log score, label) pairs at `best`, best first; returns
+ * how many. With `sums` given, all labels reached are added to their (sum, count) pair there instead, those
+ * reached for the first time are appended to `reached`, and the new length of `reached` is returned.
+ */
+export function searchTree(
+  header: usize,
+  levels: u32,
+  features: usize,
+  values: usize,
+  count: u32,
+  beam: u32,
+  top: u32,
+  power: i32,
+  excluded: usize,
+  margins: usize,
+  best: usize,
+  spare: usize,
+  sums: usize,
+  reached: usize,
+  reachedCount: u32,
+): u32 {
+  let from = levels & 1 ? spare : best;
+  let to = levels & 1 ? best : spare;
+  let kept: u32 = 1;
+  let gathered = reachedCount;
+  store<f32>(from, 0);
+  store<u32>(from, 0, 4);
+  for (let level: u32 = 1; level <= levels; level++) {
+    const last = level === levels;
+    const limit = last ? top : beam;
+    const childStart: usize = load<u32>(header, childStartAt);
+    const childIds: usize = load<u32>(header, childIdsAt);
+    let size: u32 = 0;
+    for (let k: u32 = 0; k < kept; k++) {
+      const score = load<f32>(from + (k << 3));
+      const chunk = load<u32>(from + (k << 3), 4);
+      // Parents come best first and no child scores above its parent: the rest cannot enter.
+      if (power >= 0 && !(last && sums !== 0) && size === limit && score < load<f32>(to)) break;
+      const firstChild = load<u32>(childStart + (chunk << 2));
+      const children = load<u32>(childStart + (chunk << 2), 4) - firstChild;
+      multiplyChunk(header, chunk, children, features, values, count, margins);
+      for (let c: u32 = 0; c < children; c++) {
+        const id = load<u32>(childIds + ((firstChild + c) << 2));
+        if (last && excluded !== 0 && load<u8>(excluded + id) !== 0) continue;
+        const total = combine(score, load<f32>(margins + (c << 2)), power);
+        if (last && sums !== 0) {
+          const pair = sums + (id << 3);
+          const times = load<u32>(pair, 4);
+          if (times === 0) {
+            store<u32>(reached + (gathered << 2), id);
+            gathered++;
+          }
+          store<f32>(pair, load<f32>(pair) + finalScore(total, power));
+          store<u32>(pair, times + 1, 4);
+        } else size = offer(to, size, limit, total, id);
+      }
+    }
+    if (last && sums !== 0) return gathered;
+    sortBest(to, size);
+    kept = size;
+    const swapped = from;
+    from = to;
+    to = swapped;
+    header += headerBytes;
+  }
+  for (let k: u32 = 0; k < kept; k++) {
+    let pair = from + (k << 3);
+    store<f32>(pair, finalScore(load<f32>(pair), power));
+    // Different logs can become one score: such ties go by id again.
+    for (; pair > from && worse(pair - 8, pair); pair -= 8) swap(pair - 8, pair);
+  }
+  return kept;
+}
+
+/** The best of the labels gathered, by sum / divisor (or by mean where divisor is 0); clears what was gathered. */
+export function rankGathered(
+  sums: usize,
+  reached: usize,
+  count: u32,
+  divisor: f32,
+  top: u32,
+  best: usize,
+): u32 {
+  let size: u32 = 0;
+  for (let i: u32 = 0; i < count; i++) {
+    const id = load<u32>(reached + (i << 2));
+    const pair = sums + (id << 3);
+    const score = load<f32>(pair) / (divisor > 0 ? divisor : <f32>load<u32>(pair, 4));
+    size = offer(best, size, top, score, id);
+    store<u64>(pair, 0);
+  }
+  sortBest(best, size);
+  return size;
+}
+
+function multiplyChunk(
+  header: usize,
+  chunk: u32,
+  children: u32,
+  features: usize,
+  values: usize,
+  count: u32,
+  margins: usize,
+): void {
+  memory.fill(margins, 0, children << 2);
+  const words = <usize>load<u32>(header, wordsAt) + ((chunk * load<u32>(header, wordsPerChunkAt)) << 3);
+  const rowStart: usize = load<u32>(header, rowStartAt);
+  const entryChildren: usize = load<u32>(header, childrenAt);
+  const entryValues: usize = load<u32>(header, valuesAt);
+  for (let p: u32 = 0; p < count; p++) {
+    const feature = load<u32>(features + (p << 2));
+    const word = load<u64>(words + ((feature >> 5) << 3));
+    const bits = <u32>word;
+    const bit: u32 = 1 << (feature & 31);
+    if ((bits & bit) === 0) continue;
+    const row = <u32>(word >> 32) + popcnt(bits & (bit - 1));
+    const x = load<f32>(values + (p << 2));
+    const end = load<u32>(rowStart + (row << 2), 4);
+    for (let e = load<u32>(rowStart + (row << 2)); e < end; e++) {
+      const margin = margins + ((<u32>load<u16>(entryChildren + (e << 1))) << 2);
+      store<f32>(margin, load<f32>(margin) + x * load<f32>(entryValues + (e << 2)));
+    }
+  }
+}
+
+/** The log score of a child: its parent's plus the log of its own factor. */
+function combine(parent: f32, margin: f32, power: i32): f32 {
+  if (power === ownMargin) return margin;
+  if (power === sigmoid) {
+    const small = Mathf.log1p(Mathf.exp(-abs(margin)));
+    return parent - (margin < 0 ? small - margin : small);
+  }
+  const missing: f32 = 1 - margin;
+  if (!(missing > 0)) return parent;
+  let product = missing;
+  for (let i = 1; i < power; i++) product *= missing;
+  return parent - product;
+}
+
+/** In (0, 1]: what is too unlikely for a number stays a label that was reached. */
+function finalScore(log: f32, power: i32): f32 {
+  const score: f32 = power === ownMargin ? <f32>1 / (<f32>1 + Mathf.exp(-log)) : Mathf.exp(log);
+  return score > smallest ? score : smallest;
+}
+
+/** Lower score, then higher id. */
+function worse(a: usize, b: usize): bool {
+  const x = load<f32>(a);
+  const y = load<f32>(b);
+  return x < y || (x === y && load<u32>(a, 4) > load<u32>(b, 4));
+}
+
+/** Adds a pair to a heap of at most `limit`, whose root is the worst kept. Returns the new size. */
+function offer(heap: usize, size: u32, limit: u32, score: f32, id: u32): u32 {
+  if (size < limit) {
+    let at = size;
+    let place = heap + (at << 3);
+    store<f32>(place, score);
+    store<u32>(place, id, 4);
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      const above = heap + (parent << 3);
+      if (!worse(place, above)) break;
+      swap(place, above);
+      at = parent;
+      place = above;
+    }
+    return size + 1;
+  }
+  const worst = load<f32>(heap);
+  if (score < worst || (score === worst && id > load<u32>(heap, 4))) return size;
+  store<f32>(heap, score);
+  store<u32>(heap, id, 4);
+  siftDown(heap, size);
+  return size;
+}
+
+function siftDown(heap: usize, size: u32): void {
+  let at: u32 = 0;
+  for (;;) {
+    let child: u32 = 2 * at + 1;
+    if (child >= size) return;
+    if (child + 1 < size && worse(heap + ((child + 1) << 3), heap + (child << 3))) child++;
+    if (!worse(heap + (child << 3), heap + (at << 3))) return;
+    swap(heap + (child << 3), heap + (at << 3));
+    at = child;
+  }
+}
+
+/** A heap becomes a list, best first. */
+function sortBest(heap: usize, size: u32): void {
+  for (let end = size; end > 1; ) {
+    end--;
+    swap(heap, heap + (end << 3));
+    siftDown(heap, end);
+  }
+}
+
+function swap(a: usize, b: usize): void {
+  const pair = load<u64>(a);
+  store<u64>(a, load<u64>(b));
+  store<u64>(b, pair);
+}

@@ -1,0 +1,179 @@
+// The compiled kernels and the memory they work in. Kernels take addresses and integers; typed arrays over the same
+// memory are how the rest of the house reads and writes what they see. Runs in Node and in browsers.
+
+/** Signatures of assembly/index.ts; every argument is an address or a number. */
+export interface Kernels {
+  countFeatures(
+    rows: number,
+    count: number,
+    indptr: number,
+    indices: number,
+    slots: number,
+    touched: number,
+  ): number;
+  sumRows(
+    rows: number,
+    count: number,
+    rowWeights: number,
+    indptr: number,
+    indices: number,
+    values: number,
+    slots: number,
+    outIndices: number,
+    outValues: number,
+  ): void;
+  splitInTwo(
+    items: number,
+    q: number,
+    first: number,
+    second: number,
+    indptr: number,
+    indices: number,
+    values: number,
+    sums: number,
+    work: number,
+  ): void;
+  compact(
+    rows: number,
+    count: number,
+    indptr: number,
+    indices: number,
+    values: number,
+    localRow: number,
+    localFeature: number,
+    ids: number,
+    spare: number,
+    headers: number,
+    entries: number,
+  ): number;
+  markPositives(
+    count: number,
+    signs: number,
+    localRow: number,
+    labels: number,
+    lanes: number,
+    indptr: number,
+    rows: number,
+  ): void;
+  stepSizes(count: number, headers: number, bias: number, positive: number, negative: number): void;
+  solveSquaredHinge(
+    count: number,
+    headers: number,
+    signs: number,
+    alphas: number,
+    order: number,
+    weights: number,
+    features: number,
+    lanes: number,
+    bias: number,
+    positive: number,
+    negative: number,
+    epsilon: number,
+    iterations: number,
+    seed: number,
+  ): number;
+  keepWeights(
+    ids: number,
+    from: number,
+    to: number,
+    weights: number,
+    groups: number,
+    groupBytes: number,
+    firstChild: number,
+    threshold: number,
+    counts: number,
+    children: number,
+    values: number,
+  ): number;
+  searchTree(
+    header: number,
+    levels: number,
+    features: number,
+    values: number,
+    count: number,
+    beam: number,
+    top: number,
+    power: number,
+    excluded: number,
+    margins: number,
+    best: number,
+    spare: number,
+    sums: number,
+    reached: number,
+    reachedCount: number,
+  ): number;
+  rankGathered(
+    sums: number,
+    reached: number,
+    count: number,
+    divisor: number,
+    top: number,
+    best: number,
+  ): number;
+}
+
+const page = 65536;
+const modules = new Map<string, Promise<WebAssembly.Module>>();
+
+/** The kernels over this memory. Compiled once per thread; engines share the machine code between threads. */
+export async function loadKernels(memory: WebAssembly.Memory): Promise<Kernels> {
+  const name = isShared(memory) ? 'shared' : 'single';
+  const module =
+    modules.get(name) ?? readBinary(`./${name}.wasm`).then((bytes) => WebAssembly.compile(bytes));
+  modules.set(name, module);
+  const instance = await WebAssembly.instantiate(await module, { env: { memory } });
+  return instance.exports as unknown as Kernels;
+}
+
+/** A memory that only this thread sees, or one that can be sent to others. */
+export function createMemory(bytes: number, shared: boolean): WebAssembly.Memory {
+  const initial = Math.ceil(bytes / page) + 1;
+  return new WebAssembly.Memory({ initial, maximum: page, shared });
+}
+
+export const isShared = (memory: WebAssembly.Memory): boolean =>
+  typeof SharedArrayBuffer !== 'undefined' && memory.buffer instanceof SharedArrayBuffer;
+
+/** Hands out addresses from the bottom of a memory up. The first page is the kernels' own. */
+export class Arena {
+  readonly memory: WebAssembly.Memory;
+  #next = page;
+
+  constructor(memory: WebAssembly.Memory) {
+    this.memory = memory;
+  }
+
+  get next(): number {
+    return this.#next;
+  }
+
+  /** Room for this many bytes; the memory grows where it must. Contents are whatever was there before. */
+  allocate(bytes: number): number {
+    const address = this.#next;
+    this.#next = align(address + bytes);
+    const missing = this.#next - this.memory.buffer.byteLength;
+    if (missing > 0) this.memory.grow(Math.ceil(missing / page));
+    return address;
+  }
+
+  place(data: Uint32Array | Float32Array | Uint16Array | Uint8Array): number {
+    const address = this.allocate(data.byteLength);
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    new Uint8Array(this.memory.buffer, address, bytes.length).set(bytes);
+    return address;
+  }
+
+  /** Everything allocated since the arena's `next` was this address is free again. */
+  release(address: number): void {
+    this.#next = address;
+  }
+}
+
+export const align = (bytes: number): number => Math.ceil(bytes / 16) * 16;
+
+/** Browsers fetch the file beside this one; Node reads it, from dist where this is run from the sources. */
+async function readBinary(file: string): Promise<BufferSource> {
+  const href = new URL(file, import.meta.url).href.replace(/\/src\/kernels\/(?!.*\/src\/)/, '/dist/kernels/');
+  if (!href.startsWith('file:')) return (await fetch(href)).arrayBuffer();
+  return process.getBuiltinModule('node:fs').readFileSync(new URL(href));
+}

@@ -1,0 +1,101 @@
+// The `tree` learner: labels are clustered into a tree by their label features, every node gets a linear classifier,
+// and a beam search finds the labels of an input in time that grows with the depth of the tree.
+import type { Csr } from '../../math/csr.ts';
+import { transpose } from '../../math/csr.ts';
+import { choice, integer, number, type OptionsOf } from '../../options.ts';
+import { joinFeatures, unitFeatures, widthOf } from '../features.ts';
+import type { Learner, TrainContext } from '../learner.ts';
+import { buildChain, type Placed } from './chain.ts';
+import type { Level } from './level.ts';
+import { loadTree, treeModel } from './model.ts';
+import { trainLevels } from './solve.ts';
+
+const options = {
+  preset: choice('xr-linear', ['xr-linear', 'parabel'], 'sets the defaults of the options that say "preset"'),
+  branching: integer(0, 'children per inner node; 0: the preset (xr-linear 32, parabel 2)', { min: 0 }),
+  leafSize: integer(100, 'labels per leaf at most; with no more labels than this there is no tree', {
+    min: 2,
+    max: 65535,
+  }),
+  trees: integer(0, 'trees whose scores are averaged; 0: the preset (xr-linear 1, parabel 3)', { min: 0 }),
+  costPositive: number(1, 'price of a violated margin of a row with the label', { min: 1e-9 }),
+  costNegative: number(1, 'price of a violated margin of a row without the label', { min: 1e-9 }),
+  epsilon: number(0.1, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
+  iterations: integer(0, 'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20)', {
+    min: 0,
+  }),
+  threshold: number(0.1, 'weights smaller than this become zero', { min: 0 }),
+  bias: number(1, 'value of the constant feature (regularised like the others); 0 leaves it out', { min: 0 }),
+  postProcessor: choice(
+    'preset',
+    ['preset', 'l1-hinge', 'l2-hinge', 'l3-hinge', 'l4-hinge', 'l5-hinge', 'sigmoid', 'none'],
+    'how margins become factors of the score: exp(-max(0, 1 - margin)^p), a sigmoid, or the label alone; ' +
+      'preset: xr-linear l3-hinge, parabel l2-hinge',
+  ),
+  beam: integer(10, 'nodes kept per level while searching', { min: 1 }),
+};
+type Options = OptionsOf<typeof options>;
+
+const presets = {
+  'xr-linear': { branching: 32, trees: 1, iterations: 100, postProcessor: 'l3-hinge', shareRows: true },
+  parabel: { branching: 2, trees: 3, iterations: 20, postProcessor: 'l2-hinge', shareRows: false },
+} as const;
+
+function settle(o: Options) {
+  const preset = presets[o.preset];
+  const postProcessor = o.postProcessor === 'preset' ? preset.postProcessor : o.postProcessor;
+  return {
+    ...o,
+    branching: Math.max(2, o.branching || preset.branching),
+    trees: o.trees || preset.trees,
+    iterations: o.iterations || preset.iterations,
+    shareRows: preset.shareRows,
+    power: postProcessor === 'none' ? -1 : postProcessor === 'sigmoid' ? 0 : Number(postProcessor[1]),
+  };
+}
+
+export const tree: Learner<typeof options> = {
+  name: 'tree',
+  summary:
+    'a tree of linear classifiers (XR-Linear, Parabel): the one to start with, up to millions of labels',
+  options,
+  async train({ features, labels }, given, context) {
+    const o = settle(given);
+    const x = joinFeatures(unitFeatures(features));
+    const trees = await growTrees(x, labels, o, context);
+    const { bias, beam, power } = o;
+    return treeModel({ width: widthOf(features), labels: labels.cols, bias, beam, power }, trees);
+  },
+  load: loadTree,
+};
+
+async function growTrees(
+  x: Csr,
+  labels: Parameters<typeof transpose>[0],
+  o: ReturnType<typeof settle>,
+  context: TrainContext,
+): Promise<Level[][]> {
+  const { Arena, createMemory } = await import('../../kernels/wasm.ts');
+  const { Pool } = await import('../../kernels/pool.ts');
+  const arena = new Arena(createMemory(1 << 20, true));
+  const placed: Placed = {
+    rows: x.rows,
+    cols: x.cols,
+    indptr: arena.place(x.indptr),
+    indices: arena.place(x.indices),
+    values: arena.place(x.values),
+  };
+  const byLabel = transpose(labels);
+  const pool = new Pool(context.threads);
+  try {
+    const trees: Level[][] = [];
+    for (let t = 0; t < o.trees; t++) {
+      const seed = `${context.seed} tree ${t}`;
+      const chain = await buildChain(arena, placed, labels, byLabel, o, seed, pool, context);
+      trees.push(await trainLevels(arena, placed, x.indptr, labels, chain, o, seed, pool, context));
+    }
+    return trees;
+  } finally {
+    await pool.close();
+  }
+}

@@ -1,0 +1,122 @@
+// The weights of one level, cut into chunks: one per parent, holding the weights of its children by feature.
+import { type Pattern, transpose } from '../../math/csr.ts';
+
+/** Rows ascend by feature; `counts` says how many entries each has; entries ascend by child within the chunk. */
+export interface Chunk {
+  features: Uint32Array;
+  counts: Uint32Array;
+  children: Uint16Array;
+  values: Float32Array;
+}
+
+export interface Level {
+  /** parents x children. */
+  shape: Pattern;
+  /** parents + 1 offsets into `features`. */
+  chunkStart: Uint32Array;
+  /** One feature per row; the bias is the feature after the last. */
+  features: Uint32Array;
+  /** rows + 1 offsets into `children` and `values`. */
+  rowStart: Uint32Array;
+  children: Uint16Array;
+  values: Float32Array;
+}
+
+export function joinChunks(shape: Pattern, chunks: Chunk[]): Level {
+  const total = (size: (chunk: Chunk) => number) => chunks.reduce((sum, chunk) => sum + size(chunk), 0);
+  const rows = total(({ features }) => features.length);
+  const entries = total(({ values }) => values.length);
+  const level: Level = {
+    shape,
+    chunkStart: new Uint32Array(chunks.length + 1),
+    features: new Uint32Array(rows),
+    rowStart: new Uint32Array(rows + 1),
+    children: new Uint16Array(entries),
+    values: new Float32Array(entries),
+  };
+  let [row, entry] = [0, 0];
+  chunks.forEach((chunk, c) => {
+    level.features.set(chunk.features, row);
+    level.children.set(chunk.children, entry);
+    level.values.set(chunk.values, entry);
+    entry += chunk.values.length;
+    for (let i = 0; i < chunk.counts.length; i++, row++)
+      level.rowStart[row + 1] = level.rowStart[row] + chunk.counts[i];
+    level.chunkStart[c + 1] = row;
+  });
+  return level;
+}
+
+/** One chunk out of several that hold different children, in ascending order, of the same parent. */
+export function mergeChunks(parts: Chunk[]): Chunk {
+  if (parts.length === 1) return parts[0];
+  const features = Uint32Array.from(new Set(parts.flatMap((part) => [...part.features]))).sort();
+  const rowOf = new Map(Array.from(features, (feature, row) => [feature, row]));
+  const counts = new Uint32Array(features.length);
+  eachRow(parts, (part, row, start, end) => {
+    counts[rowOf.get(part.features[row]) ?? 0] += end - start;
+  });
+  const next = new Uint32Array(features.length + 1);
+  for (let row = 0; row < features.length; row++) next[row + 1] = next[row] + counts[row];
+  const children = new Uint16Array(next[features.length]);
+  const values = new Float32Array(next[features.length]);
+  eachRow(parts, (part, row, start, end) => {
+    const target = rowOf.get(part.features[row]) ?? 0;
+    children.set(part.children.subarray(start, end), next[target]);
+    values.set(part.values.subarray(start, end), next[target]);
+    next[target] += end - start;
+  });
+  return { features, counts, children, values };
+}
+
+function eachRow(
+  parts: Chunk[],
+  visit: (part: Chunk, row: number, start: number, end: number) => void,
+): void {
+  for (const part of parts) {
+    let start = 0;
+    for (let row = 0; row < part.counts.length; row++) {
+      const end = start + part.counts[row];
+      visit(part, row, start, end);
+      start = end;
+    }
+  }
+}
+
+/** Which nodes of each level every sample belongs to, root level last entry excluded: rows x children per level. */
+export function levelTargets(labels: Pattern, chain: Pattern[]): Pattern[] {
+  const targets = [labels];
+  for (let level = chain.length - 1; level > 0; level--) targets.unshift(parentsOf(targets[0], chain[level]));
+  return targets;
+}
+
+/** Each sample's nodes one level up, ascending and once each. */
+function parentsOf(nodes: Pattern, shape: Pattern): Pattern {
+  const parent = new Uint32Array(shape.cols);
+  for (let p = 0; p < shape.rows; p++) {
+    for (let i = shape.indptr[p]; i < shape.indptr[p + 1]; i++) parent[shape.indices[i]] = p;
+  }
+  const indptr = new Uint32Array(nodes.rows + 1);
+  const indices = new Uint32Array(nodes.indices.length);
+  const lastRow = new Int32Array(shape.rows).fill(-1);
+  let size = 0;
+  for (let row = 0; row < nodes.rows; row++) {
+    for (let i = nodes.indptr[row]; i < nodes.indptr[row + 1]; i++) {
+      const p = parent[nodes.indices[i]];
+      if (lastRow[p] === row) continue;
+      lastRow[p] = row;
+      indices[size++] = p;
+    }
+    indices.subarray(indptr[row], size).sort();
+    indptr[row + 1] = size;
+  }
+  return { rows: nodes.rows, cols: shape.rows, indptr, indices: indices.slice(0, size) };
+}
+
+/** All rows under one node: the training set of the root. */
+export function everyRow(rows: number): Pattern {
+  const indices = Uint32Array.from({ length: rows }, (_, row) => row);
+  return { rows: 1, cols: rows, indptr: Uint32Array.of(0, rows), indices };
+}
+
+export const rowsPerNode = (targets: Pattern): Pattern => transpose(targets);

@@ -1,0 +1,246 @@
+// A trained tree (or several): predicting, explaining, saving and loading. Runs in browsers.
+import type { Prepare, Task } from '../../kernels/pool.ts';
+import { type Csr, rowIndices, rowValues } from '../../math/csr.ts';
+import { type Json, type PartReader, type PartWriter, type TensorData, vector } from '../../parts.ts';
+import { breathe, checkCancelled } from '../../progress.ts';
+import { joinFeatures, unitFeatures } from '../features.ts';
+import type { Explanation, ExplanationStep, Model, PredictOptions, Width } from '../learner.ts';
+import type { Level } from './level.ts';
+import { type Forest, type Found, openForest, plantForest, type Search } from './search.ts';
+
+export interface TreeConfig {
+  width: Width;
+  labels: number;
+  bias: number;
+  beam: number;
+  power: number;
+}
+
+/** Rows searched per job and between two breaths. */
+const batchRows = 256;
+
+interface BatchJob {
+  x: Csr;
+  top: number;
+  excluded?: Uint8Array;
+}
+
+const searchTask: Task<Forest, BatchJob, Found> = { module: import.meta.url, name: 'prepareSearch' };
+
+export const prepareSearch: Prepare<Forest, BatchJob, Found> = async (forest) => {
+  const search = await openForest(forest);
+  return ({ x, top, excluded }) => search(x, 0, x.rows, top, excluded);
+};
+
+export async function treeModel(config: TreeConfig, grown: Level[][]): Promise<Model> {
+  const { width, labels } = config;
+  const inNode = typeof process !== 'undefined' && process.versions?.node !== undefined;
+  const features = width.sparse + width.dense;
+  const { forest, trees } = plantForest(grown, { ...config, features }, inNode);
+  const search = await openForest(forest);
+  return {
+    width,
+    async predict(inputs, options) {
+      const x = joinFeatures(unitFeatures(inputs));
+      const parts = await predictBatch(forest, search, x, options);
+      return joinFound(parts, labels);
+    },
+    async explain(input, label) {
+      const x = joinFeatures(unitFeatures(input));
+      return explainLabel(x, label, trees, config);
+    },
+    save: (parts) => saveTrees(parts, config, trees),
+  };
+}
+
+async function predictBatch(
+  forest: Forest,
+  search: Search,
+  x: Csr,
+  { top, excluded, threads = 1, signal }: PredictOptions,
+): Promise<Found[]> {
+  checkCancelled(signal);
+  if (threads > 1 && x.rows > batchRows) {
+    const { runJobs } = await import('../../kernels/pool.ts');
+    return runJobs(searchTask, forest, batches(x, top, excluded), { threads, signal });
+  }
+  const parts: Found[] = [];
+  for (let from = 0; from < x.rows; from += batchRows) {
+    if (from > 0) await breathe();
+    checkCancelled(signal);
+    parts.push(search(x, from, Math.min(from + batchRows, x.rows), top, excluded));
+  }
+  return parts;
+}
+
+function* batches(x: Csr, top: number, excluded: Uint8Array | undefined): Generator<BatchJob> {
+  for (let from = 0; from < x.rows; from += batchRows) {
+    const rows = Math.min(batchRows, x.rows - from);
+    const start = x.indptr[from];
+    const end = x.indptr[from + rows];
+    const indptr = x.indptr.slice(from, from + rows + 1).map((offset) => offset - start);
+    const indices = x.indices.slice(start, end);
+    yield { x: { rows, cols: x.cols, indptr, indices, values: x.values.slice(start, end) }, top, excluded };
+  }
+}
+
+function joinFound(parts: Found[], cols: number): Csr {
+  const rows = parts.reduce((sum, { counts }) => sum + counts.length, 0);
+  const size = parts.reduce((sum, { labels }) => sum + labels.length, 0);
+  const joined: Csr = {
+    rows,
+    cols,
+    indptr: new Uint32Array(rows + 1),
+    indices: new Uint32Array(size),
+    values: new Float32Array(size),
+  };
+  let [row, entry] = [0, 0];
+  for (const { counts, labels, scores } of parts) {
+    joined.indices.set(labels, entry);
+    joined.values.set(scores, entry);
+    entry += labels.length;
+    for (let i = 0; i < counts.length; i++, row++) joined.indptr[row + 1] = joined.indptr[row] + counts[i];
+  }
+  return joined;
+}
+
+/** The path to the label, one step per level; with several trees, one more step says how the paths are averaged. */
+function explainLabel(
+  x: Csr,
+  label: number,
+  trees: Level[][],
+  { bias, power }: TreeConfig,
+): Explanation | undefined {
+  if (x.indptr[1] === 0) return undefined;
+  const paths = trees.map((levels, tree) => {
+    const path = pathTo(levels, label);
+    return path?.map(({ level, chunk, child }, depth) => {
+      const last = depth === levels.length - 1;
+      const node = last ? 'label' : `level ${depth + 1}, node ${level.shape.indices[child]}`;
+      const step = stepAt(x, level, chunk, child - level.shape.indptr[chunk], bias, power, last);
+      return { ...step, what: trees.length > 1 ? `tree ${tree + 1}, ${node}` : node };
+    });
+  });
+  const found = paths.filter((path) => path !== undefined);
+  if (found.length === 0) return undefined;
+  const scores = found.map((steps) => steps.reduce((product, { factor }) => product * factor, 1));
+  const score = scores.reduce((sum, s) => sum + s, 0) / trees.length;
+  return { score, steps: found.flat() };
+}
+
+interface PathStep {
+  level: Level;
+  chunk: number;
+  /** Position in the level's list of children. */
+  child: number;
+}
+
+function pathTo(levels: Level[], label: number): PathStep[] | undefined {
+  const steps: PathStep[] = [];
+  let node = label;
+  for (const level of levels.toReversed()) {
+    const { indptr, indices } = level.shape;
+    const child = indices.indexOf(node);
+    if (child < 0) return undefined;
+    const chunk = indptr.findIndex((_, c) => indptr[c + 1] > child);
+    steps.unshift({ level, chunk, child });
+    node = chunk;
+  }
+  return steps;
+}
+
+function stepAt(
+  x: Csr,
+  { chunkStart, features, rowStart, children, values }: Level,
+  chunk: number,
+  child: number,
+  bias: number,
+  power: number,
+  last: boolean,
+): Omit<ExplanationStep, 'what'> {
+  const rows = features.subarray(chunkStart[chunk], chunkStart[chunk + 1]);
+  const weightOf = new Map<number, number>();
+  rows.forEach((feature, i) => {
+    const row = chunkStart[chunk] + i;
+    const entry = children.subarray(rowStart[row], rowStart[row + 1]).indexOf(child);
+    if (entry >= 0) weightOf.set(feature, values[rowStart[row] + entry]);
+  });
+  const inputs = rowValues(x, 0);
+  const contributions = Array.from(rowIndices(x, 0), (feature, p) => ({
+    feature,
+    value: (weightOf.get(feature) ?? 0) * inputs[p],
+  }))
+    .filter(({ value }) => value !== 0)
+    .sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+  const biasTerm = (weightOf.get(x.cols) ?? 0) * bias;
+  const margin = contributions.reduce((sum, { value }) => sum + value, biasTerm);
+  return { margin, bias: biasTerm, factor: factorOf(margin, power, last), contributions };
+}
+
+/** What the search kernel makes of a margin. */
+function factorOf(margin: number, power: number, last: boolean): number {
+  if (power > 0) return Math.exp(-(Math.max(0, 1 - margin) ** power));
+  return power === 0 || last ? 1 / (1 + Math.exp(-margin)) : 1;
+}
+
+const partName = (tree: number, level: number) => `tree-${tree + 1}-level-${level + 1}`;
+
+async function saveTrees(parts: PartWriter, config: TreeConfig, trees: Level[][]): Promise<Json> {
+  for (const [t, levels] of trees.entries()) {
+    for (const [l, level] of levels.entries()) {
+      const { shape, chunkStart, features, rowStart, children, values } = level;
+      const counts = rowStart.subarray(1).map((end, row) => end - rowStart[row]);
+      const largest = (list: ArrayLike<number>) => {
+        let most = 0;
+        for (let i = 0; i < list.length; i++) most = Math.max(most, list[i]);
+        return most;
+      };
+      await parts.write(partName(t, l), {
+        'node-start': vector(shape.indptr.slice()),
+        nodes: vector(shape.indices.slice()),
+        'chunk-start': vector(chunkStart.slice()),
+        features: vector(narrow(features, largest(features))),
+        counts: vector(narrow(counts, largest(counts))),
+        children: vector(narrow(children, largest(children))),
+        values: vector(values.slice()),
+      });
+    }
+  }
+  const { width, ...rest } = config;
+  return { ...rest, ...width, levels: trees.map((levels) => levels.length) };
+}
+
+/** The narrowest whole numbers that hold all values. */
+function narrow(list: Uint32Array | Uint16Array, largest: number): TensorData {
+  if (largest < 256) return Uint8Array.from(list);
+  return largest < 65536 ? Uint16Array.from(list) : Uint32Array.from(list);
+}
+
+export async function loadTree(json: Json, parts: PartReader): Promise<Model> {
+  const { levels, sparse, dense, ...rest } = json as unknown as Omit<TreeConfig, 'width'> &
+    Width & { levels: number[] };
+  const trees: Level[][] = [];
+  for (const [t, depth] of levels.entries()) {
+    const tree: Level[] = [];
+    for (let l = 0; l < depth; l++) tree.push(await loadLevel(parts, t, l));
+    trees.push(tree);
+  }
+  return treeModel({ ...rest, width: { sparse, dense } }, trees);
+}
+
+async function loadLevel(parts: PartReader, tree: number, level: number): Promise<Level> {
+  const tensors = await parts.read(partName(tree, level));
+  const u32 = (name: string) => Uint32Array.from(tensors[name].data);
+  const [indptr, indices, counts] = [u32('node-start'), u32('nodes'), u32('counts')];
+  const rowStart = new Uint32Array(counts.length + 1);
+  for (let row = 0; row < counts.length; row++) rowStart[row + 1] = rowStart[row] + counts[row];
+  const cols = indices.reduce((most, node) => Math.max(most, node + 1), 0);
+  return {
+    shape: { rows: indptr.length - 1, cols, indptr, indices },
+    chunkStart: u32('chunk-start'),
+    features: u32('features'),
+    rowStart,
+    children: Uint16Array.from(tensors.children.data),
+    values: tensors.values.data as Float32Array,
+  };
+}

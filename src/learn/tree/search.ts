@@ -1,0 +1,244 @@
+// Levels laid out in one kernel memory for beam search, and the search itself. A forest never grows after it is
+// made, so its arrays may be looked at at any time. Runs in browsers; threads are the caller's business.
+import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
+import type { Csr } from '../../math/csr.ts';
+import type { Level } from './level.ts';
+
+/** Addresses and numbers a thread needs to search. */
+export interface Forest {
+  memory: WebAssembly.Memory;
+  trees: { header: number; levels: number }[];
+  labels: number;
+  /** Features without the bias, which is the feature after the last. */
+  features: number;
+  bias: number;
+  beam: number;
+  /** Power of the hinge; 0 the sigmoid; -1 each level's own margin. */
+  power: number;
+  slots: number;
+  slotBytes: number;
+  slotCount: number;
+  slotFlags: Int32Array;
+  maxChildren: number;
+}
+
+export interface ForestOptions {
+  features: number;
+  labels: number;
+  bias: number;
+  beam: number;
+  power: number;
+}
+
+const headerBytes = 28;
+/** How many threads may search at once. */
+const maxSlots = 16;
+
+/** Moves levels into a memory of their own; the levels returned look into it. */
+export function plantForest(
+  trees: Level[][],
+  o: ForestOptions,
+  shared: boolean,
+): { forest: Forest; trees: Level[][] } {
+  const words = Math.ceil((o.features + 1) / 32);
+  const slotCount = shared ? maxSlots : 1;
+  const maxChildren = Math.max(1, ...trees.flat().map(({ shape }) => widest(shape.indptr)));
+  const slot = slotLayout({ ...o, maxChildren, trees: trees.length });
+  const arraysOf = (level: Level) => [
+    level.shape.indptr,
+    level.shape.indices,
+    level.chunkStart,
+    level.features,
+    level.rowStart,
+    level.children,
+    level.values,
+  ];
+  const levelBytes = (level: Level) =>
+    arraysOf(level).reduce(
+      (sum, { byteLength }) => sum + align(byteLength),
+      align(level.shape.rows * words * 8),
+    );
+  const bytes = trees.flat().reduce((sum, level) => sum + levelBytes(level), slotCount * slot.bytes);
+  const arena = new Arena(createMemory(bytes + trees.flat().length * 64 + (1 << 16), shared));
+  const { memory } = arena;
+  const planted = trees.map((levels) => {
+    const header = arena.allocate(levels.length * headerBytes);
+    const views = levels.map((level, depth) => {
+      const view = placeLevel(arena, level);
+      const bitmap = arena.allocate(level.shape.rows * words * 8);
+      markRows(new Uint32Array(memory.buffer, bitmap, level.shape.rows * words * 2), view, words);
+      const fields = [
+        bitmap,
+        words,
+        view.rowStart.byteOffset,
+        view.children.byteOffset,
+        view.values.byteOffset,
+        view.shape.indptr.byteOffset,
+        view.shape.indices.byteOffset,
+      ];
+      new Uint32Array(memory.buffer, header + depth * headerBytes, fields.length).set(fields);
+      return view;
+    });
+    return { header, views };
+  });
+  const forest: Forest = {
+    ...o,
+    memory,
+    maxChildren,
+    trees: planted.map(({ header, views }) => ({ header, levels: views.length })),
+    slots: arena.allocate(slotCount * slot.bytes),
+    slotBytes: slot.bytes,
+    slotCount,
+    slotFlags: shared ? new Int32Array(new SharedArrayBuffer(slotCount * 4)) : new Int32Array(slotCount),
+  };
+  return { forest, trees: planted.map(({ views }) => views) };
+}
+
+function widest(indptr: Uint32Array): number {
+  let most = 0;
+  for (let i = 1; i < indptr.length; i++) most = Math.max(most, indptr[i] - indptr[i - 1]);
+  return most;
+}
+
+function placeLevel(arena: Arena, level: Level): Level {
+  const { buffer } = arena.memory;
+  const u32 = (data: Uint32Array) => new Uint32Array(buffer, arena.place(data), data.length);
+  return {
+    shape: { ...level.shape, indptr: u32(level.shape.indptr), indices: u32(level.shape.indices) },
+    chunkStart: u32(level.chunkStart),
+    features: u32(level.features),
+    rowStart: u32(level.rowStart),
+    children: new Uint16Array(buffer, arena.place(level.children), level.children.length),
+    values: new Float32Array(buffer, arena.place(level.values), level.values.length),
+  };
+}
+
+/** Two numbers per 32 features: the bits of those that have a row, and the row of the first of them. */
+function markRows(words: Uint32Array, { shape, chunkStart, features }: Level, perChunk: number): void {
+  for (let chunk = 0; chunk < shape.rows; chunk++) {
+    const base = chunk * perChunk * 2;
+    for (let row = chunkStart[chunk]; row < chunkStart[chunk + 1]; row++) {
+      const word = base + (features[row] >>> 5) * 2;
+      if (words[word] === 0) words[word + 1] = row;
+      words[word] |= 1 << (features[row] & 31);
+    }
+  }
+}
+
+/** What one search in progress needs. */
+function slotLayout(o: ForestOptions & { maxChildren: number; trees: number }) {
+  let bytes = 0;
+  const take = (size: number) => {
+    const offset = bytes;
+    bytes += align(size);
+    return offset;
+  };
+  const candidates = o.beam * o.maxChildren + o.beam + 1;
+  const several = o.trees > 1;
+  const layout = {
+    features: take((o.features + 1) * 4),
+    values: take((o.features + 1) * 4),
+    excluded: take(o.labels),
+    margins: take(o.maxChildren * 4),
+    best: take(Math.max(candidates, several ? o.labels : 0) * 8),
+    spare: take(candidates * 8),
+    sums: take(several ? o.labels * 8 : 0),
+    reached: take(several ? o.labels * 4 : 0),
+  };
+  return { ...layout, bytes };
+}
+
+export type Search = ReturnType<typeof openSearch>;
+
+/** Rows of a ranking, one after the other. */
+export interface Found {
+  counts: Uint32Array;
+  labels: Uint32Array;
+  scores: Float32Array;
+}
+
+/** A searcher on this thread. */
+export async function openForest(forest: Forest) {
+  return openSearch(forest, await loadKernels(forest.memory));
+}
+
+function openSearch(forest: Forest, kernels: Kernels) {
+  const { memory, trees, power, beam } = forest;
+  const layout = slotLayout({ ...forest, trees: trees.length });
+
+  /** Ranks rows `from` to `to` of unit-length inputs; empty rows find nothing. */
+  return (x: Csr, from: number, to: number, top: number, excluded?: Uint8Array): Found => {
+    const slot = claim(forest);
+    const at = (key: keyof typeof layout) => forest.slots + slot * forest.slotBytes + layout[key];
+    const [features, values] = [at('features'), at('values')];
+    const [margins, best, spare] = [at('margins'), at('best'), at('spare')];
+    const [sums, reached] = trees.length > 1 ? [at('sums'), at('reached')] : [0, 0];
+    const featureView = new Uint32Array(memory.buffer, features, forest.features + 1);
+    const valueView = new Float32Array(memory.buffer, values, forest.features + 1);
+    const mask = excluded ? at('excluded') : 0;
+    if (excluded) new Uint8Array(memory.buffer, mask, excluded.length).set(excluded);
+    const limit = Math.min(top, trees.length > 1 ? forest.labels : beam * forest.maxChildren);
+
+    const searchRow = (row: number): number => {
+      const [start, end] = [x.indptr[row], x.indptr[row + 1]];
+      const count = end - start;
+      if (count === 0) return 0;
+      for (let p = 0; p < count; p++) {
+        featureView[p] = x.indices[start + p];
+        valueView[p] = x.values[start + p];
+      }
+      featureView[count] = forest.features;
+      valueView[count] = forest.bias;
+      let found = 0;
+      for (const tree of trees) {
+        found = kernels.searchTree(
+          tree.header,
+          tree.levels,
+          features,
+          values,
+          count + 1,
+          beam,
+          limit,
+          power,
+          mask,
+          margins,
+          best,
+          spare,
+          sums,
+          reached,
+          found,
+        );
+      }
+      return sums ? kernels.rankGathered(sums, reached, found, trees.length, limit, best) : found;
+    };
+
+    try {
+      const counts = new Uint32Array(to - from);
+      let [labels, scores] = [new Uint32Array(limit * (to - from)), new Float32Array(limit * (to - from))];
+      const ids = new Uint32Array(memory.buffer, best, limit * 2);
+      const logs = new Float32Array(memory.buffer, best, limit * 2);
+      let size = 0;
+      for (let row = from; row < to; row++) {
+        const found = searchRow(row);
+        counts[row - from] = found;
+        for (let k = 0; k < found; k++, size++) {
+          labels[size] = ids[2 * k + 1];
+          scores[size] = logs[2 * k];
+        }
+      }
+      if (size < labels.length) [labels, scores] = [labels.slice(0, size), scores.slice(0, size)];
+      return { counts, labels, scores };
+    } finally {
+      Atomics.store(forest.slotFlags, slot, 0);
+    }
+  };
+}
+
+/** A free slot, marked as taken; a search never waits for long, so neither does this. */
+function claim({ slotFlags }: Forest): number {
+  for (;;) {
+    for (let slot = 0; slot < slotFlags.length; slot++) {
+      if (Atomics.compareExchange(slotFlags, slot, 0, 1) === 0) return slot;
+    }
+  }
+}

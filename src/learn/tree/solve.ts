@@ -1,0 +1,308 @@
+// Trains the classifiers of a chain of levels: each cluster (a parent and its children) is a job over the rows that
+// reach it, eight children at a time. Levels do not wait for each other.
+import type { Pool, Prepare, Task } from '../../kernels/pool.ts';
+import { type Arena, align, loadKernels } from '../../kernels/wasm.ts';
+import { type Pattern, transpose } from '../../math/csr.ts';
+import { Random } from '../../math/random.ts';
+import type { Context } from '../../progress.ts';
+import { ownScratch, type Placed, placePattern } from './chain.ts';
+import { type Chunk, everyRow, joinChunks, type Level, levelTargets, mergeChunks } from './level.ts';
+
+export interface SolveOptions {
+  costPositive: number;
+  costNegative: number;
+  epsilon: number;
+  iterations: number;
+  threshold: number;
+  bias: number;
+}
+
+const lanes = 8;
+/** Weights kept are handed over in blocks of at most this many. */
+const blockEntries = 1 << 18;
+const maxWeightBytes = 64 << 20;
+
+/** Addresses of one level's training data. */
+interface PlacedLevel {
+  /** parents: the rows of each one's training set. */
+  rows: { indptr: number; indices: number };
+  /** children: the rows that are positive. */
+  positives: { indptr: number; indices: number };
+  shape: { indptr: number; indices: number };
+}
+
+interface SolveSetup {
+  memory: WebAssembly.Memory;
+  x: Placed;
+  levels: PlacedLevel[];
+  options: SolveOptions;
+  seed: string;
+  scratch: number;
+  scratchBytes: number;
+  counter: Int32Array;
+}
+
+/** Some of the children of one cluster: groups of eight, from `group` on. */
+interface SolveJob {
+  level: number;
+  cluster: number;
+  group: number;
+  groups: number;
+  children: number;
+  cost: number;
+}
+
+const solveTask: Task<SolveSetup, SolveJob, Chunk> = { module: import.meta.url, name: 'prepareSolve' };
+
+/** `labels` is rows x labels; `x` is in the arena already. */
+export async function trainLevels(
+  arena: Arena,
+  x: Placed,
+  rowStart: Uint32Array,
+  labels: Pattern,
+  chain: Pattern[],
+  options: SolveOptions,
+  seed: string,
+  pool: Pool,
+  { threads, signal, progress }: Context,
+): Promise<Level[]> {
+  const start = arena.next;
+  const positives = levelTargets(labels, chain).map((targets) => transpose(targets));
+  const sets = [everyRow(labels.rows), ...positives.slice(0, -1)];
+  const clusters = chain.flatMap((shape, level) => levelClusters(level, shape, sets[level], rowStart));
+  const share = clusters.reduce((sum, { cost }) => sum + cost, 0) / (8 * threads);
+  const pieces = clusters.flatMap((cluster) => cutCluster(cluster, x.cols, share));
+  pieces.sort((a, b) => b.cost - a.cost);
+  const place = (m: Pattern) => placePattern(arena, m);
+  // The training set of a level is the positives of the level above: placed once.
+  const placed = [sets[0], ...positives].map(place);
+  const shared = align(x.rows * 4) + align(x.cols * 4);
+  const scratchBytes = shared + pieces.reduce((most, { bytes }) => Math.max(most, bytes), 0);
+  const setup: SolveSetup = {
+    memory: arena.memory,
+    x,
+    levels: chain.map((shape, level) => ({
+      rows: placed[level],
+      positives: placed[level + 1],
+      shape: place(shape),
+    })),
+    options,
+    seed,
+    scratch: arena.allocate(scratchBytes * threads),
+    scratchBytes,
+    counter: new Int32Array(new SharedArrayBuffer(4)),
+  };
+  const total = chain.reduce((sum, shape) => sum + shape.indices.length, 0);
+  let done = 0;
+  const onResult = (_: Chunk, index: number) => {
+    done += pieces[index].children;
+    progress({ phase: 'train', done, total, unit: 'classifiers' });
+  };
+  const chunks = await pool.run(solveTask, setup, pieces, { signal, onResult });
+  arena.release(start);
+  return chain.map((shape, level) => joinChunks(shape, collect(shape, level, pieces, chunks)));
+}
+
+/** The chunk of every parent of a level, out of the pieces it was cut into. */
+function collect(shape: Pattern, level: number, pieces: SolveJob[], chunks: Chunk[]): Chunk[] {
+  const parts = Array.from({ length: shape.rows }, () => [] as { group: number; chunk: Chunk }[]);
+  pieces.forEach((piece, i) => {
+    if (piece.level === level) parts[piece.cluster].push({ group: piece.group, chunk: chunks[i] });
+  });
+  return parts.map((list) => mergeChunks(list.sort((a, b) => a.group - b.group).map(({ chunk }) => chunk)));
+}
+
+/** A whole cluster, before it is cut into jobs. */
+interface Cluster {
+  level: number;
+  cluster: number;
+  children: number;
+  rows: number;
+  entries: number;
+  cost: number;
+}
+
+function levelClusters(level: number, shape: Pattern, set: Pattern, rowStart: Uint32Array): Cluster[] {
+  return Array.from({ length: shape.rows }, (_, cluster) => {
+    const children = shape.indptr[cluster + 1] - shape.indptr[cluster];
+    const rows = set.indptr[cluster + 1] - set.indptr[cluster];
+    let entries = 0;
+    for (let p = set.indptr[cluster]; p < set.indptr[cluster + 1]; p++)
+      entries += rowStart[set.indices[p] + 1] - rowStart[set.indices[p]];
+    return {
+      level,
+      cluster,
+      children,
+      rows,
+      entries,
+      cost: (entries + 8 * rows) * Math.ceil(children / lanes),
+    };
+  });
+}
+
+/** Long clusters become several jobs, so that every thread has its share to the end and weights stay in bounds. */
+function cutCluster(
+  { level, cluster, children, rows, entries, cost }: Cluster,
+  features: number,
+  share: number,
+) {
+  const groups = Math.ceil(children / lanes);
+  const present = Math.min(features, entries);
+  const byCost = Math.floor((share * groups) / Math.max(cost, 1));
+  const byMemory = Math.floor(maxWeightBytes / ((present + 1) * lanes * 4));
+  const step = Math.max(1, Math.min(groups, byMemory, byCost));
+  return Array.from({ length: Math.max(1, Math.ceil(groups / step)) }, (_, i) => {
+    const group = i * step;
+    const size = Math.min(step, groups - group);
+    return {
+      level,
+      cluster,
+      group,
+      groups: size,
+      children: Math.min(children - group * lanes, size * lanes),
+      cost: (cost * size) / Math.max(groups, 1),
+      bytes: jobLayout(rows, entries, present, size).bytes,
+    };
+  });
+}
+
+/** Where a job's working arrays lie, after the thread's own maps. */
+function jobLayout(rows: number, entries: number, features: number, groups: number) {
+  let bytes = 0;
+  const take = (size: number) => {
+    const offset = bytes;
+    bytes += align(size);
+    return offset;
+  };
+  const layout = {
+    ids: take((features + 1) * 4),
+    spare: take((features + 1) * 4),
+    headers: take(rows * 16),
+    entries: take(entries * 8),
+    signs: take(rows),
+    alphas: take(rows * lanes * 4),
+    order: take(rows * 4),
+    counts: take((features + 1) * 4),
+    children: take(blockEntries * 2),
+    values: take(blockEntries * 4),
+    weights: take((features + 1) * lanes * 4 * groups),
+  };
+  return { ...layout, bytes };
+}
+
+export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) => {
+  const { memory, x, levels, options: o, seed } = setup;
+  const kernels = await loadKernels(memory);
+  const localRow = ownScratch(setup);
+  const localFeature = localRow + align(x.rows * 4);
+  const work = localFeature + align(x.cols * 4);
+  const u32 = (address: number, length: number) => new Uint32Array(memory.buffer, address, length);
+  const between = ({ indptr, indices }: { indptr: number; indices: number }, row: number) => {
+    const [start, end] = u32(indptr + row * 4, 2);
+    return { address: indices + start * 4, length: end - start };
+  };
+  const positiveDiagonal = 1 / (2 * o.costPositive);
+  const negativeDiagonal = 1 / (2 * o.costNegative);
+
+  return (job) => {
+    const level = levels[job.level];
+    const rows = between(level.rows, job.cluster);
+    const children = between(level.shape, job.cluster);
+    const starts = u32(x.indptr, x.rows + 1);
+    const entries = u32(rows.address, rows.length).reduce((sum, r) => sum + starts[r + 1] - starts[r], 0);
+    const bound = Math.min(x.cols, entries);
+    const layout = jobLayout(rows.length, entries, bound, job.groups);
+    const at = (key: keyof typeof layout) => work + layout[key];
+    const features = kernels.compact(
+      rows.address,
+      rows.length,
+      x.indptr,
+      x.indices,
+      x.values,
+      localRow,
+      localFeature,
+      at('ids'),
+      at('spare'),
+      at('headers'),
+      at('entries'),
+    );
+    kernels.stepSizes(rows.length, at('headers'), o.bias, positiveDiagonal, negativeDiagonal);
+    const groupBytes = (features + 1) * lanes * 4;
+    for (let g = 0; g < job.groups; g++) {
+      const first = (job.group + g) * lanes;
+      const used = Math.min(lanes, children.length - first);
+      const labels = children.address + first * 4;
+      const { indptr, indices } = level.positives;
+      kernels.markPositives(rows.length, at('signs'), localRow, labels, used, indptr, indices);
+      kernels.solveSquaredHinge(
+        rows.length,
+        at('headers'),
+        at('signs'),
+        at('alphas'),
+        at('order'),
+        at('weights') + g * groupBytes,
+        features,
+        used,
+        o.bias,
+        positiveDiagonal,
+        negativeDiagonal,
+        o.epsilon,
+        o.iterations,
+        new Random(seed, 'solve', job.level, job.cluster, job.group + g).uint32(),
+      );
+    }
+    return keep(job, features, at, groupBytes);
+  };
+
+  /** The weights above the threshold, by ascending feature; the bias comes last. */
+  function keep(
+    job: SolveJob,
+    features: number,
+    at: (key: 'ids' | 'spare' | 'weights' | 'counts' | 'children' | 'values') => number,
+    groupBytes: number,
+  ): Chunk {
+    const ids = u32(at('ids'), features + 1);
+    const map = u32(localFeature, x.cols);
+    for (let i = 0; i < features; i++) map[ids[i]] = i;
+    ids[features] = x.cols;
+    const sorted = ids.slice().sort();
+    const locals = u32(at('spare'), features + 1);
+    for (let i = 0; i < features; i++) locals[i] = map[sorted[i]];
+    locals[features] = features;
+    for (let i = 0; i < features; i++) map[ids[i]] = 0;
+    const blocks: Chunk[] = [];
+    const step = Math.floor(blockEntries / Math.max(1, job.groups * lanes));
+    for (let from = 0; from <= features; from += step) {
+      const to = Math.min(from + step, features + 1);
+      const kept = kernels.keepWeights(
+        at('spare'),
+        from,
+        to,
+        at('weights'),
+        job.groups,
+        groupBytes,
+        job.group * lanes,
+        o.threshold,
+        at('counts'),
+        at('children'),
+        at('values'),
+      );
+      const counts = u32(at('counts'), to - from);
+      blocks.push({
+        features: sorted.subarray(from, to).filter((_, i) => counts[i] > 0),
+        counts: counts.filter((count) => count > 0),
+        children: new Uint16Array(memory.buffer, at('children'), kept).slice(),
+        values: new Float32Array(memory.buffer, at('values'), kept).slice(),
+      });
+    }
+    if (blocks.length === 1) return blocks[0];
+    const whole = joinChunks(
+      { rows: 0, cols: 0, indptr: new Uint32Array(1), indices: new Uint32Array(0) },
+      blocks,
+    );
+    const counts = Uint32Array.from({ length: whole.features.length }, (_, row) => {
+      return whole.rowStart[row + 1] - whole.rowStart[row];
+    });
+    return { features: whole.features, counts, children: whole.children, values: whole.values };
+  }
+};
