@@ -1,0 +1,138 @@
+// The groups file (groups.jsonl): one `{"group", "instances", "labels"}` per line. Instances are sample ids, or row
+// numbers from "0" where the samples have none; a label repeated is a label counted.
+import { badInput, locate } from '../errors.ts';
+import { CsrBuilder, rowIndices, rowValues } from '../math/csr.ts';
+import type { Dataset } from './dataset.ts';
+import { AtomicFile, readLines } from './file.ts';
+import type { ReadOptions } from './format.ts';
+import type { Groups } from './group.ts';
+
+export async function writeGroups(
+  path: string,
+  { names, members, labels }: Groups,
+  { ids, vocabulary }: Pick<Dataset, 'ids' | 'vocabulary'>,
+): Promise<void> {
+  if (ids) rowsOfIds(ids);
+  const file = await AtomicFile.create(path);
+  try {
+    for (let group = 0; group < names.length; group++) {
+      const counts = rowValues(labels, group);
+      const record = {
+        group: names[group],
+        instances: Array.from(rowIndices(members, group), (row) => ids?.[row] ?? String(row)),
+        labels: [...rowIndices(labels, group)].flatMap((column, i) =>
+          new Array<string>(counts[i]).fill(vocabulary.label(column).id),
+        ),
+      };
+      await file.write(`${JSON.stringify(record)}\n`);
+    }
+    await file.close();
+  } catch (error) {
+    await file.abort();
+    throw error;
+  }
+}
+
+/** The groups of `dataset`'s rows. Labels are added to its vocabulary: the instances come without any. */
+export async function readGroups(
+  path: string,
+  dataset: Pick<Dataset, 'rows' | 'ids' | 'vocabulary'>,
+  options: ReadOptions = {},
+): Promise<Groups> {
+  const { rows, vocabulary } = dataset;
+  const rowOf = rowFinder(dataset);
+  const names = new Set<string>();
+  const members = new CsrBuilder('binary');
+  const labels = new CsrBuilder('values');
+  const take = (line: string) => {
+    const record = parseRecord(line);
+    if (names.has(record.group)) throw badInput('group must appear once', { value: record.group });
+    const instances = memberRows(record.instances, rowOf);
+    names.add(record.group);
+    members.add(instances);
+    const counts = new Map<number, number>();
+    for (const id of record.labels) {
+      const column = vocabulary.add(id);
+      counts.set(column, (counts.get(column) ?? 0) + 1);
+    }
+    const columns = Uint32Array.from(counts.keys()).sort();
+    labels.add(
+      columns,
+      Array.from(columns, (column) => counts.get(column) ?? 0),
+    );
+  };
+  for await (const { first, lines } of readLines(path, options)) {
+    for (let i = 0; i < lines.length; i++) {
+      try {
+        if (lines[i].trim() !== '') take(lines[i]);
+      } catch (error) {
+        const located = locate(error, { file: path, line: first + i });
+        if (!options.skipped) throw located;
+        options.skipped.add(located);
+      }
+    }
+  }
+  return { names: [...names], members: members.pattern(rows), labels: labels.csr(vocabulary.size) };
+}
+
+interface GroupRecord {
+  group: string;
+  instances: string[];
+  labels: string[];
+}
+
+function parseRecord(line: string): GroupRecord {
+  let record: Partial<Record<keyof GroupRecord, unknown>> | null;
+  try {
+    record = JSON.parse(line);
+  } catch {
+    throw badInput('line must be valid JSON', { value: line });
+  }
+  if (typeof record !== 'object' || record === null || Array.isArray(record))
+    throw badInput('line must be an object with group, instances and labels', { value: line });
+  const { group, instances, labels } = record;
+  if (typeof group !== 'string' || group === '')
+    throw badInput('group must be a string that is not empty', { value: String(group) });
+  const lists = { instances: idList('instances', instances), labels: idList('labels', labels) };
+  if (lists.instances.length === 0) throw badInput('instances must not be empty', { value: '[]' });
+  return { group, ...lists };
+}
+
+function idList(field: string, value: unknown): string[] {
+  if (!Array.isArray(value))
+    throw badInput(`${field} must be a list of ids`, { value: JSON.stringify(value) ?? 'nothing' });
+  for (const id of value) {
+    if (typeof id !== 'string' || id === '')
+      throw badInput(`${field} must hold ids that are strings and not empty`, { value: JSON.stringify(id) });
+  }
+  return value;
+}
+
+/** Ascending rows of the instances, each once. */
+function memberRows(instances: string[], rowOf: (id: string) => number | undefined): Uint32Array {
+  const rows = new Set<number>();
+  for (const id of instances) {
+    const row = rowOf(id);
+    if (row === undefined) throw badInput('instance must be the id of a sample', { value: id });
+    if (rows.has(row)) throw badInput('instance must appear once in a group', { value: id });
+    rows.add(row);
+  }
+  return Uint32Array.from(rows).sort();
+}
+
+function rowFinder({ rows, ids }: Pick<Dataset, 'rows' | 'ids'>): (id: string) => number | undefined {
+  if (ids) {
+    const known = rowsOfIds(ids);
+    return (id) => known.get(id);
+  }
+  return (id) => (/^(0|[1-9]\d*)$/.test(id) && Number(id) < rows ? Number(id) : undefined);
+}
+
+function rowsOfIds(ids: string[]): Map<string, number> {
+  const rows = new Map<string, number>();
+  ids.forEach((id, row) => {
+    if (rows.has(id)) throw badInput('sample ids must be unique where groups name them', { value: id });
+    rows.set(id, row);
+  });
+  return rows;
+}
