@@ -76,6 +76,15 @@ describe('paired comparison', () => {
     expect(alarms / 300).toBeLessThan(0.16);
   });
 
+  it('cannot be surer than the number of rows allows, whatever the rounding', () => {
+    for (let seed = 0; seed < 20; seed++) {
+      const { x } = compare([normalRows('x', 0, 3, seed)], [normalRows('x', 9, 3, seed + 50)], { seed });
+      // Of the 8 ways to swap 3 rows, none and all differ as much.
+      expect(x.p).toBeGreaterThan(0.2);
+      expect(x.p).toBeLessThan(0.3);
+    }
+  });
+
   it('swaps both parts of a ratio: runs that differ by a swap alone do not differ', () => {
     const ratioRows = (numerator: number[], denominator: number[]): RowMetric[] => [
       { name: 'x', numerator: Float64Array.from(numerator), denominator: Float64Array.from(denominator) },

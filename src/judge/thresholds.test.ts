@@ -127,6 +127,12 @@ describe('thresholds per label', () => {
     const [first, second, third] = labelThresholds(toRanking(sparse), toTruth(sparse), 0.25);
     expect([first, second, third]).toEqual([Math.fround(0.3), 0.25, 0.25]);
   });
+
+  it('are the highest of those with equal F1', () => {
+    const scores = [[1], [0.75], [0.5], [0.25]];
+    const dense = { scores, truth: [[true], [false], [false], [true]], known: 1 };
+    expect([...labelThresholds(toRanking(dense), toTruth(dense))]).toEqual([0.875]);
+  });
 });
 
 describe('protocols', () => {

@@ -150,7 +150,6 @@ export function labelThresholds(ranking: Ranking, truth: Pattern, fallback = 0.5
     let below = scores.length;
     // A threshold between two scores decides like the upper one, and only a hit's score can raise F1.
     for (let h = hitScores.length - 1; h >= 0 && hitScores[h] > 0; h--) {
-      if (hitScores[h] === hitScores[h - 1]) continue;
       while (below > 0 && scores[below - 1] >= hitScores[h]) below--;
       const value = f1(hitScores.length - h, scores.length - below, positives[l]);
       if (value <= best) continue;
