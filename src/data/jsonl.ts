@@ -76,12 +76,15 @@ function sparse(features: unknown): Sample['sparse'] {
     throw badInput('features must be an object {"column": value} or an array of numbers', {
       value: JSON.stringify(features),
     });
-  const entries = Object.entries(features).map(([key, value]) => [column(key), finite(value)]);
-  entries.sort((a, b) => a[0] - b[0]);
-  return {
-    indices: Uint32Array.from(entries, ([index]) => index),
-    values: Float32Array.from(entries, ([, value]) => value),
-  };
+  // In ascending order: JavaScript keeps whole-number keys so.
+  const keys = Object.keys(features);
+  const indices = new Uint32Array(keys.length);
+  const values = new Float32Array(keys.length);
+  for (let i = 0; i < keys.length; i++) {
+    indices[i] = column(keys[i]);
+    values[i] = finite(features[keys[i]]);
+  }
+  return { indices, values };
 }
 
 function column(key: string): number {
