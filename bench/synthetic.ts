@@ -19,7 +19,7 @@ const shapeOptions = {
   labels: integer(50_000, 'labels', { min: 1 }),
   nonzeros: integer(75, 'features drawn per row; repeated draws make one feature heavier', { min: 1 }),
   labelsPerRow: number(3, 'labels per row on average', { min: 1 }),
-  signal: number(0.3, 'share of the draws that come from the preferred features of a label', { max: 1 }),
+  signal: number(0.25, 'share of the draws that come from the preferred features of a label', { max: 1 }),
   seed: integer(1, 'every choice follows from it', { min: 0 }),
 };
 export type Shape = OptionsOf<typeof shapeOptions>;
