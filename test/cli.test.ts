@@ -130,7 +130,7 @@ describe('umbel', () => {
     [['train', '--train', 'all.csv', '--out', 'm', '--set', 'cots=1'], /did you mean cost\?/],
     [['train', '--train', 'all.csv', '--out', 'm', '--set', 'text.ngram=1'], /did you mean/],
     [['train', '--train', 'all.xyz', '--out', 'm'], /--format/],
-    [['train', '--trian', 'all.csv'], /did you mean --train/i],
+    [['train', '--train', 'all.csv', '--out', 'm', '--lerner', 'x'], /did you mean --learner/i],
     [['trian'], /did you mean train/i],
     [
       ['predict', '--model', 'parts', '--text', 'x', '--top', '0'],

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { type Dataset, type Features, selectSamples, stream } from '../data/dataset.ts';
 import { extensionOf } from '../data/file.ts';
-import { formats, openSamples, readDataset, writeSamples } from '../data/formats.ts';
+import { describeFormats, openSamples, readDataset, writeSamples } from '../data/formats.ts';
 import { clusteredGroups, groupRows, type Merge, merges, randomGroups } from '../data/group.ts';
 import { writeGroups } from '../data/groups-file.ts';
 import { type SplitRule, splitRows, splitRules } from '../data/split.ts';
@@ -33,7 +33,7 @@ export function registerData(program: Command): void {
   const data = program
     .command('data')
     .description('look at, convert, split and group data files')
-    .addHelpText('after', `\nFormats (all may be gzipped):\n${formatList}`);
+    .addHelpText('after', `\nFormats (all may be gzipped):\n${describeFormats()}`);
 
   withReadFlags(
     withCommonFlags(
@@ -79,10 +79,6 @@ export function registerData(program: Command): void {
     );
   withOutputFlags(group).action(verb(groupFile));
 }
-
-const formatList = Object.entries(formats)
-  .map(([name, { extensions }]) => `  ${name.padEnd(12)} ${extensions.join(' ')}`.trimEnd())
-  .join('\n');
 
 const withOutputFlags = (command: Command): Command =>
   withReadFlags(

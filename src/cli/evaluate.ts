@@ -47,6 +47,11 @@ interface Answers {
   seconds: number;
 }
 
+interface Examined extends Answers {
+  classifier: Classifier;
+  options: EvaluateOptions;
+}
+
 export function registerEvaluate(program: Command): void {
   const command = program
     .command('evaluate')
@@ -69,33 +74,35 @@ Examples:
 }
 
 async function run(terminal: Terminal, flags: EvaluateFlags) {
-  const classifier = await loadModel(flags.model);
+  const own = await examine(flags.model, flags, terminal);
+  const report = evaluate(own.ranking, own.truth, own.options);
+  const { seconds } = own;
+  const microsecondsPerInput = (1e6 * seconds) / report.n;
+  terminal.say(showReport(report, microsecondsPerInput));
+  if (flags.perLabel) await writeLabelReport(flags.perLabel, own);
+  const result = { ...report, seconds, microsecondsPerInput };
+  if (!flags.against) return result;
+  const other = await examine(flags.against, flags, terminal);
+  const rows = ({ ranking, truth, options }: Examined) => rowMetrics(ranking, truth, options);
+  const comparison = compare(rows(other), rows(own), { seed: flags.seed });
+  terminal.say(showComparison(comparison, flags.against, flags.model));
+  return { ...result, against: flags.against, comparison };
+}
+
+/** Loads a model and has it answer the test data, and the validation data if there is any. */
+async function examine(model: string, flags: EvaluateFlags, terminal: Terminal): Promise<Examined> {
+  const classifier = await loadModel(model);
   const answers = await answer(classifier, flags.test, flags, terminal);
-  const validation = flags.valid ? await answer(classifier, flags.valid, flags, terminal) : undefined;
   const { a, b, ...settings } = optionFlags(evaluateOptions, flags);
-  const options: EvaluateOptions = {
+  const options = {
     ...settings,
     counts: classifier.counts,
     rows: classifier.rows,
     propensity: { a, b },
-    validation,
+    validation: flags.valid ? await answer(classifier, flags.valid, flags, terminal) : undefined,
     seed: flags.seed,
   };
-  const report = evaluate(answers.ranking, answers.truth, options);
-  const seconds = answers.seconds;
-  const microsecondsPerInput = (1e6 * seconds) / report.n;
-  terminal.say(showReport(report, microsecondsPerInput));
-  if (flags.perLabel) await writeLabelReport(flags.perLabel, classifier, answers);
-  const result = { ...report, seconds, microsecondsPerInput };
-  if (!flags.against) return result;
-  const other = await loadModel(flags.against);
-  const others = await answer(other, flags.test, flags, terminal);
-  const otherOptions = { ...options, validation: undefined };
-  const theirs = rowMetrics(others.ranking, others.truth, otherOptions);
-  const ours = rowMetrics(answers.ranking, answers.truth, otherOptions);
-  const comparison = compare(theirs, ours, { seed: flags.seed });
-  terminal.say(showComparison(comparison, flags.against, flags.model));
-  return { ...result, against: flags.against, comparison };
+  return { ...answers, classifier, options };
 }
 
 async function answer(
@@ -181,7 +188,7 @@ function showComparison(comparison: Record<string, Comparison>, other: string, o
   return `\n${table(['%', other, own, 'difference', '95% interval', 'p', 'wins/ties/losses'], rows)}`;
 }
 
-async function writeLabelReport(path: string, classifier: Classifier, answers: Answers): Promise<void> {
+async function writeLabelReport(path: string, { classifier, ...answers }: Examined): Promise<void> {
   const report = labelReport(answers.ranking, answers.truth, { counts: classifier.counts });
   const fields = ['trained', 'positives', 'predicted', 'hits', 'precision', 'recall', 'f1'] as const;
   const rows = answers.labelIds.map((id, label) => {

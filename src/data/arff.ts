@@ -32,8 +32,6 @@ type Slot =
 
 export const arff: Format = {
   name: 'arff',
-  extensions: ['.arff'],
-  summary: 'ARFF of Mulan (labels in an XML file beside it) or MEKA (-C n in the relation line)',
   read,
 };
 

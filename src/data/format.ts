@@ -44,9 +44,6 @@ export interface SampleWriter {
 
 export interface Format {
   name: string;
-  /** Lowercase endings, with the dot, without `.gz`. */
-  extensions: readonly string[];
-  summary: string;
   read(path: string, options: ReadOptions): Promise<SampleStream>;
   write?(path: string, header: Header): Promise<SampleWriter>;
 }

@@ -11,26 +11,66 @@ import { detached } from './records.ts';
 import { Skipped } from './skipped.ts';
 
 interface Row {
+  /** Lowercase endings, with the dot, without `.gz`. */
   extensions: readonly string[];
+  summary: string;
   load: () => Promise<Format>;
 }
 
 export const formats: Record<string, Row> = {
-  xmc: { extensions: ['.xmc', '.txt'], load: async () => (await import('./xmc.ts')).xmc },
+  xmc: {
+    extensions: ['.xmc', '.txt'],
+    summary: 'text of the XMC repository: a header `n d L`, then lines `l1,l2 f:v f:v`',
+    load: async () => (await import('./xmc.ts')).xmc,
+  },
   svmlight: {
     extensions: ['.svmlight', '.svm', '.libsvm'],
+    summary: 'multi-label svmlight: lines `l1,l2 f:v f:v`, no header',
     load: async () => (await import('./svmlight.ts')).svmlight,
   },
-  jsonl: { extensions: ['.jsonl', '.ndjson'], load: async () => (await import('./jsonl.ts')).jsonl },
-  csv: { extensions: ['.csv'], load: async () => (await import('./table.ts')).csv },
-  tsv: { extensions: ['.tsv'], load: async () => (await import('./table.ts')).tsv },
-  'labels-text': { extensions: [], load: async () => (await import('./table.ts')).labelsText },
-  parquet: { extensions: ['.parquet'], load: async () => (await import('./parquet.ts')).parquet },
-  arff: { extensions: ['.arff'], load: async () => (await import('./arff.ts')).arff },
-  npz: { extensions: ['.npz'], load: async () => (await import('./npy.ts')).npz },
-  npy: { extensions: ['.npy'], load: async () => (await import('./npy.ts')).npy },
+  jsonl: {
+    extensions: ['.jsonl', '.ndjson'],
+    summary: 'JSON lines: {"id", "text" or "features", "labels", "group"}',
+    load: async () => (await import('./jsonl.ts')).jsonl,
+  },
+  csv: {
+    extensions: ['.csv'],
+    summary: 'comma-separated table of texts with a header',
+    load: async () => (await import('./table.ts')).csv,
+  },
+  tsv: {
+    extensions: ['.tsv'],
+    summary: 'tab-separated table of texts with a header, or labels<TAB>text without',
+    load: async () => (await import('./table.ts')).tsv,
+  },
+  'labels-text': {
+    extensions: [],
+    summary: 'lines labels<TAB>text, no header',
+    load: async () => (await import('./table.ts')).labelsText,
+  },
+  parquet: {
+    extensions: ['.parquet'],
+    summary: 'Parquet table: id, text, labels (list or delimited), group, features (list of numbers)',
+    load: async () => (await import('./parquet.ts')).parquet,
+  },
+  arff: {
+    extensions: ['.arff'],
+    summary: 'ARFF of Mulan (labels in an XML file beside it) or MEKA (-C n in the relation line)',
+    load: async () => (await import('./arff.ts')).arff,
+  },
+  npz: {
+    extensions: ['.npz'],
+    summary: 'sparse features of SciPy (X.npz), labels in a second matrix (Y.npz)',
+    load: async () => (await import('./npy.ts')).npz,
+  },
+  npy: {
+    extensions: ['.npy'],
+    summary: 'dense features of NumPy (X.npy), labels in a sparse matrix (Y.npz)',
+    load: async () => (await import('./npy.ts')).npy,
+  },
   idx: {
     extensions: ['.idx', '.idx1-ubyte', '.idx2-ubyte', '.idx3-ubyte', '.idx4-ubyte'],
+    summary: 'IDX images of MNIST (...-images-idx3-ubyte), labels in a second file (...-labels-idx1-ubyte)',
     load: async () => (await import('./idx.ts')).idx,
   },
 };
@@ -40,7 +80,10 @@ export const formatNames: readonly string[] = Object.keys(formats);
 /** One line for each format: its name and the endings that tell it. */
 export const describeFormats = (): string =>
   formatNames
-    .map((name) => `  ${name.padEnd(12)} ${formats[name].extensions.join(' ')}`.trimEnd())
+    .map((name) => {
+      const { extensions, summary } = formats[name];
+      return `  ${name.padEnd(12)} ${summary}${extensions.length ? ` (${extensions.join(' ')})` : ''}`;
+    })
     .join('\n');
 
 export interface OpenOptions extends ReadOptions {

@@ -12,8 +12,6 @@ import { Vocabulary } from './vocabulary.ts';
 
 export const idx: Format = {
   name: 'idx',
-  extensions: ['.idx', '.idx1-ubyte', '.idx2-ubyte', '.idx3-ubyte', '.idx4-ubyte'],
-  summary: 'IDX images of MNIST (...-images-idx3-ubyte), labels in a second file (...-labels-idx1-ubyte)',
   read,
 };
 

@@ -9,8 +9,6 @@ import { Vocabulary } from './vocabulary.ts';
 
 export const jsonl: Format = {
   name: 'jsonl',
-  extensions: ['.jsonl', '.ndjson'],
-  summary: 'JSON lines: {"id", "text" or "features", "labels", "group"}',
   read: async (path, options) => {
     const vocabulary = options.vocabulary ?? new Vocabulary();
     return { vocabulary, batches: lineSamples(path, recordParser(vocabulary), options) };

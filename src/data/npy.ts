@@ -8,6 +8,7 @@ import { checkCancelled } from '../progress.ts';
 import type { Sample, SampleStream } from './dataset.ts';
 import { AtomicFile } from './file.ts';
 import type { Format, Header, ReadOptions, SampleWriter } from './format.ts';
+import { LabelNumbers } from './label-numbers.ts';
 import { type MatrixFile, type MatrixRow, openMatrix } from './matrixfile.ts';
 import { arrayHeader } from './ndarray.ts';
 import { ascending, checkHolds, parseRecords } from './records.ts';
@@ -16,16 +17,12 @@ import { ZipWriter } from './zip.ts';
 
 export const npz: Format = {
   name: 'npz',
-  extensions: ['.npz'],
-  summary: 'sparse features of SciPy (X.npz), labels in a second matrix (Y.npz)',
   read,
   write: (path, header) => writer(path, header, 'npz'),
 };
 
 export const npy: Format = {
   name: 'npy',
-  extensions: ['.npy'],
-  summary: 'dense features of NumPy (X.npy), labels in a sparse matrix (Y.npz)',
   read,
   write: (path, header) => writer(path, header, 'npy'),
 };
@@ -133,13 +130,14 @@ function setColumns({ indices, values }: MatrixRow): Uint32Array {
 async function writer(path: string, header: Header, format: 'npz' | 'npy'): Promise<SampleWriter> {
   const kind = format === 'npz' ? 'sparse' : 'dense';
   const labels = new CsrBuilder('binary');
+  const numbers = new LabelNumbers(header.vocabulary);
   const sparse = new CsrBuilder('values');
   const dense: Float32Array[] = [];
   return {
     async write(batch) {
       for (const sample of batch) {
         checkHolds(format, [kind], sample);
-        labels.add(sample.labels);
+        labels.add(ascending(Uint32Array.from(sample.labels, (column) => numbers.of(column))));
         if (kind === 'sparse' && sample.sparse) sparse.add(sample.sparse.indices, sample.sparse.values);
         else if (kind === 'dense' && sample.dense) dense.push(sample.dense.slice());
         else throw badInput(`${format} needs ${kind} features`, { file: path });
@@ -153,8 +151,8 @@ async function writer(path: string, header: Header, format: 'npz' | 'npy'): Prom
         return file;
       };
       try {
-        if (header.vocabulary.size > 0)
-          await writeCsr(await create(labelPath(path)), labels.csr(header.vocabulary.size));
+        await numbers.save(path);
+        if (numbers.count > 0) await writeCsr(await create(labelPath(path)), labels.csr(numbers.count));
         const file = await create(path);
         if (kind === 'sparse') await writeCsr(file, sparse.csr(header.width));
         else await writeDense(file, dense);

@@ -21,8 +21,6 @@ import { Vocabulary } from './vocabulary.ts';
 
 export const parquet: Format = {
   name: 'parquet',
-  extensions: ['.parquet'],
-  summary: 'Parquet table: id, text, labels (list or delimited), group, features (list of numbers)',
   read,
   write,
 };

@@ -72,7 +72,7 @@ type Field = 'text' | 'sparse' | 'dense' | 'group';
 const homes: Record<Field, string> = {
   text: 'a text: write .jsonl, .csv or .tsv, or vectorise it by training a model',
   sparse: 'sparse features: write xmc, svmlight, jsonl or npz',
-  dense: 'dense features: write xmc, svmlight, jsonl or npz',
+  dense: 'dense features: write jsonl, npy or parquet',
   group: 'a group: write .jsonl, .csv or .tsv',
 };
 

@@ -9,8 +9,6 @@ import { Vocabulary } from './vocabulary.ts';
 
 export const svmlight: Format = {
   name: 'svmlight',
-  extensions: ['.svmlight', '.svm', '.libsvm'],
-  summary: 'multi-label svmlight: lines `l1,l2 f:v f:v`, no header',
   read: async (path, options) => {
     const vocabulary = options.vocabulary ?? new Vocabulary();
     return { vocabulary, batches: lineSamples(path, rowParser(vocabulary), options) };

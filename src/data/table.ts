@@ -26,24 +26,18 @@ interface Layout extends ColumnPositions {
 
 export const csv: Format = {
   name: 'csv',
-  extensions: ['.csv'],
-  summary: 'comma-separated table of texts with a header',
   read: (path, options) => read(csvRows(path, options), findLayout, path, options),
   write: (path, header) => textWriter(path, tableText('csv', header, ',', quoteCell)),
 };
 
 export const tsv: Format = {
   name: 'tsv',
-  extensions: ['.tsv'],
-  summary: 'tab-separated table of texts with a header, or labels<TAB>text without',
   read: (path, options) => read(tsvRows(path, options), findTsvLayout, path, options),
   write: (path, header) => textWriter(path, tableText('tsv', header, '\t', plainCell(/[\t\r\n]/))),
 };
 
 export const labelsText: Format = {
   name: 'labels-text',
-  extensions: [],
-  summary: 'lines labels<TAB>text, no header',
   read: (path, options) => read(tsvRows(path, options), () => labelsTextLayout, path, options),
   write: (path, header) => textWriter(path, labelsTextLine(header)),
 };
@@ -143,10 +137,7 @@ function findLayout(first: string[], columns?: Columns): Layout {
       value: first.join(' | '),
       hint: 'say which columns hold what by name or position, for example --columns id=1,labels=2,text=title+body',
     });
-  // Several label columns are columns of zeros and ones, also where they are named one by one.
-  const several = found.labels.length + found.indicators.length > 1;
-  const split = several ? { labels: [], indicators: [...found.labels, ...found.indicators] } : {};
-  return { ...found, ...split, header, width: first.length };
+  return { ...found, header, width: first.length };
 }
 
 /**

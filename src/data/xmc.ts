@@ -5,12 +5,10 @@ import { badInput } from '../errors.ts';
 import type { Sample, SampleStream } from './dataset.ts';
 import { AtomicFile, type LineBatch, partialName, readBytes, readLines } from './file.ts';
 import type { Format, Header, ReadOptions, SampleWriter } from './format.ts';
+import { LabelNumbers, labelLimit } from './label-numbers.ts';
 import { ascending, parseRecords } from './records.ts';
 import { FeatureScanner, featureText, labelsEnd, rowOf } from './sparse-rows.ts';
 import { Vocabulary } from './vocabulary.ts';
-
-/** More than a vocabulary can index. */
-const labelLimit = 2 ** 24;
 
 interface Counts {
   samples: number;
@@ -20,8 +18,6 @@ interface Counts {
 
 export const xmc: Format = {
   name: 'xmc',
-  extensions: ['.xmc', '.txt'],
-  summary: 'text of the XMC repository: a header `n d L`, then lines `l1,l2 f:v f:v`',
   read,
   write: (path, header) => XmcWriter.create(path, header),
 };
@@ -170,51 +166,3 @@ class XmcWriter implements SampleWriter {
     await this.#out?.abort();
   }
 }
-
-/**
- * The number a label has in the file: its id where ids are numbers, so that files written apart agree; its column
- * where they are not, and then `name.labels.txt` beside the file lists the ids.
- */
-class LabelNumbers {
-  readonly #vocabulary: Vocabulary;
-  readonly #numbers: number[] = [];
-  #byId: boolean | undefined;
-
-  constructor(vocabulary: Vocabulary) {
-    this.#vocabulary = vocabulary;
-  }
-
-  of(column: number): number {
-    this.#catchUp();
-    return this.#numbers[column];
-  }
-
-  get count(): number {
-    this.#catchUp();
-    return this.#numbers.reduce((count, number) => Math.max(count, number + 1), 0);
-  }
-
-  /** The vocabulary may have grown. Whether its ids are numbers is decided by the labels of the first batch. */
-  #catchUp(): void {
-    const ids = () => Array.from(this.#vocabulary, ({ id }) => id);
-    if (this.#vocabulary.size > 0) this.#byId ??= ids().every(isLabelNumber);
-    for (let column = this.#numbers.length; column < this.#vocabulary.size; column++) {
-      const { id } = this.#vocabulary.label(column);
-      if (this.#byId && !isLabelNumber(id))
-        throw badInput(`label ids must all be whole numbers below ${labelLimit}, as the first ones are`, {
-          value: id,
-          hint: 'xmc cannot hold this mixture: write svmlight or jsonl',
-        });
-      this.#numbers.push(this.#byId ? Number(id) : column);
-    }
-  }
-
-  async save(path: string): Promise<void> {
-    if (this.#byId !== false) return;
-    const file = await AtomicFile.create(path.replace(/(\.\w+)?(\.gz)?$/i, '.labels.txt'));
-    await file.write(Array.from(this.#vocabulary, ({ id }) => `${id}\n`).join(''));
-    await file.close();
-  }
-}
-
-const isLabelNumber = (id: string) => /^(0|[1-9]\d{0,7})$/.test(id) && Number(id) < labelLimit;
