@@ -67,7 +67,6 @@ describe('the table of formats', () => {
   it.each(formatNames)('%s is the format that its row says', async (name) => {
     expect((await formats[name].load()).name).toBe(name);
   });
-  });
 
   it('lists every format for people', () => {
     expect(describeFormats().split('\n')).toHaveLength(formatNames.length);
