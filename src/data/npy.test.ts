@@ -106,7 +106,7 @@ describe('npz', () => {
     );
   });
 
-  it('labels of X.trn.npz are written to Y.trn.npz, those of others to name.labels.npz, nothing else', async () => {
+  it('labels of X.trn.npz go to Y.trn.npz, of others to name.labels.npz, ids that are no numbers to name.labels.txt', async () => {
     const dataset: Dataset = {
       rows: 1,
       vocabulary: Vocabulary.numbered(1),
@@ -128,6 +128,9 @@ describe('npz', () => {
       ['X.trn.npz', 'Y.trn.npz'],
       ['Xylo.labels.npz', 'Xylo.npz'],
     ]);
+    const named = fresh('named.npz');
+    await save({ ...dataset, vocabulary: new Vocabulary([{ id: 'apple' }]) }, named);
+    expect(await readFile(named.replace('.npz', '.labels.txt'), 'utf8')).toBe('apple\n');
     await expect(save(dataset, fresh('x.npy'), npy)).rejects.toThrow('npy cannot hold sparse features');
   });
 
