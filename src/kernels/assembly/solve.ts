@@ -116,10 +116,75 @@ function laneMask(bits: u32): v128 {
   return i32x4.ne(v128.and(i32x4.splat(bits), i32x4(1, 2, 4, 8)), i32x4.splat(0));
 }
 
+/** Rows fetched together before they are visited. */
+const aheadRows: u32 = 16;
+/** Marks a row in the visiting order that leaves the active set at the end of the pass. */
+const leaving: u32 = 1 << 31;
+
+/** The next state of a xorshift generator; never zero. */
+function draw(state: u32): u32 {
+  state ^= state << 13;
+  state ^= state >> 17;
+  return state ^ (state << 5);
+}
+
+/** A number below n, made from a random one. */
+function below(random: u32, n: u32): u32 {
+  return <u32>((<u64>random * <u64>n) >> 32);
+}
+
+/**
+ * Draws the next rows of the visiting order and reads a little of each: their cache misses overlap instead of
+ * stalling one visit after the other. The sum returned only keeps the reads alive.
+ */
+function fetchAhead(
+  order: usize,
+  from: u32,
+  to: u32,
+  active: u32,
+  seed: u32,
+  headers: usize,
+  alphas: usize,
+): u32 {
+  let random = (seed * 0x9e3779b9) | 1;
+  let touched: u32 = 0;
+  for (let s = from; s < to; s++) {
+    random = draw(random);
+    const here = order + (s << 2);
+    const there = here + (below(random, active - s) << 2);
+    const i = load<u32>(there);
+    store<u32>(there, load<u32>(here));
+    store<u32>(here, i);
+    touched += load<u32>(headers + (i << 4)) + load<u32>(alphas + (i << 5));
+  }
+  for (let s = from; s < to; s++) {
+    const entries: usize = load<u32>(headers + (load<u32>(order + (s << 2)) << 4));
+    touched += load<u32>(entries) + load<u32>(entries, 64);
+  }
+  return touched;
+}
+
+/** Takes the marked rows out of the visiting order; returns how many stay. */
+function removeLeaving(order: usize, active: u32): u32 {
+  let kept: u32 = 0;
+  for (let s: u32 = 0; s < active; s++) {
+    const i = load<u32>(order + (s << 2));
+    if (i & leaving) continue;
+    store<u32>(order + (kept << 2), i);
+    kept++;
+  }
+  return kept;
+}
+
+function everyRow(order: usize, count: u32): void {
+  for (let i: u32 = 0; i < count; i++) store<u32>(order + (i << 2), i);
+}
+
 /**
  * Dual coordinate descent for the squared hinge loss with L2 regularisation, one dual variable per row and lane.
- * A row leaves the active set when every unfinished lane would shrink it. A lane that converged on a shrunken set
- * waits until all have, and is then checked on all rows. The bias weight is written after the last feature.
+ * Rows are visited in random order; a row leaves the active set when every unfinished lane would shrink it. A lane
+ * that converged on a shrunken set waits until all have, and is then checked on all rows. The bias weight is written
+ * after the last feature.
  */
 export function solveSquaredHinge(
   count: u32,
@@ -139,7 +204,7 @@ export function solveSquaredHinge(
 ): u32 {
   memory.fill(weights, 0, (features + 1) * stride);
   memory.fill(alphas, 0, count << 5);
-  for (let i: u32 = 0; i < count; i++) store<u32>(order + (i << 2), i);
+  everyRow(order, count);
   const zero = f32x4.splat(0);
   const one = f32x4.splat(1);
   const minusOne = f32x4.splat(-1);
@@ -156,6 +221,7 @@ export function solveSquaredHinge(
   let bias1 = zero;
   let limit0 = infinity;
   let limit1 = infinity;
+  let touched: u32 = 0;
   let iteration: u32 = 0;
   while (iteration < iterations) {
     const still0 = laneMask(resting);
@@ -164,17 +230,15 @@ export function solveSquaredHinge(
     let max1 = max0;
     let min0 = infinity;
     let min1 = infinity;
-    let s: u32 = 0;
-    while (s < active) {
-      random ^= random << 13;
-      random ^= random >> 17;
-      random ^= random << 5;
+    let ready: u32 = 0;
+    for (let s: u32 = 0; s < active; s++) {
+      if (s === ready) {
+        ready = min(s + aheadRows, active);
+        touched += fetchAhead(order, s, ready, active, random, headers, alphas);
+        random = draw(random);
+      }
       const here = order + (s << 2);
-      const there = here + ((<u32>((<u64>random * <u64>(active - s)) >> 32)) << 2);
-      const i = load<u32>(there);
-      store<u32>(there, load<u32>(here));
-      store<u32>(here, i);
-
+      const i = load<u32>(here);
       const header = headers + (i << 4);
       const start: usize = load<u32>(header);
       const end: usize = load<u32>(header, 4);
@@ -225,13 +289,9 @@ export function solveSquaredHinge(
       const shrunk0 = v128.or(v128.and(bound0, f32x4.gt(gradient0, limit0)), still0);
       const shrunk1 = v128.or(v128.and(bound1, f32x4.gt(gradient1, limit1)), still1);
       if (i32x4.all_true(v128.and(shrunk0, shrunk1))) {
-        active--;
-        const last = order + (active << 2);
-        store<u32>(here, load<u32>(last));
-        store<u32>(last, i);
+        store<u32>(here, i | leaving);
         continue;
       }
-      s++;
       // At the bound only a negative gradient may move the variable; resting lanes do not move.
       const projected0 = v128.andnot(
         v128.andnot(gradient0, v128.and(bound0, f32x4.ge(gradient0, zero))),
@@ -266,6 +326,7 @@ export function solveSquaredHinge(
       }
     }
     iteration++;
+    active = removeLeaving(order, active);
     resting |= i32x4.bitmask(f32x4.le(f32x4.sub(max0, min0), tolerance));
     resting |= i32x4.bitmask(f32x4.le(f32x4.sub(max1, min1), tolerance)) << 4;
     if (active === count) finished = resting;
@@ -273,6 +334,7 @@ export function solveSquaredHinge(
     if (resting === 0xff) {
       resting = finished;
       active = count;
+      everyRow(order, count);
       limit0 = infinity;
       limit1 = infinity;
     } else {
@@ -280,6 +342,7 @@ export function solveSquaredHinge(
       limit1 = v128.bitselect(max1, infinity, f32x4.gt(max1, zero));
     }
   }
+  store<u32>(order, touched);
   const last = weights + features * stride;
   v128.store(last, bias0);
   v128.store(last, bias1, 16);
