@@ -81,8 +81,10 @@ describe('telling the format', () => {
     expect(await samplesIn(await fileOf('b.TXT.gz', gzipSync('x,y\tA text\n')))).toMatchObject([
       { labels: ['x', 'y'], text: 'A text' },
     ]);
-    await expect(readDataset(await fileOf('c.txt', 'prose\n'))).rejects.toThrow(
-      /c\.txt:1: a \.txt file must start with .*got "prose" \(.*--format: xmc/,
+    const prose = await fileOf('c.txt', 'prose\n\nmore prose\n');
+    expect((await readDataset(prose, { format: 'text' })).texts).toEqual(['prose', '', 'more prose']);
+    await expect(readDataset(prose)).rejects.toThrow(
+      /c\.txt:1: a \.txt file must start with .*got "prose" \(.*--format text/,
     );
   });
 

@@ -48,6 +48,11 @@ export const formats: Record<string, Row> = {
     summary: 'lines labels<TAB>text, no header',
     load: async () => (await import('./table.ts')).labelsText,
   },
+  text: {
+    extensions: [],
+    summary: 'one text per line, no labels',
+    load: async () => (await import('./plain-text.ts')).plainText,
+  },
   parquet: {
     extensions: ['.parquet'],
     summary: 'Parquet table: id, text, labels (list or delimited), group, features (list of numbers)',
@@ -177,7 +182,7 @@ async function detectFormat(path: string): Promise<string> {
     file: path,
     line: 1,
     value: line,
-    hint: `name another format with --format: ${formatNames.join(', ')}`,
+    hint: `for one text per line say --format text; others: ${formatNames.join(', ')}`,
   });
 }
 
