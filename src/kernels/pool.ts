@@ -1,9 +1,11 @@
 // Worker threads that run named exports of our own modules. Jobs are handed out one at a time in order, so a long
 // job does not hold up the rest; results come back in job order, so nothing depends on the number of threads.
-// With one thread everything runs here, with a pause between jobs.
+// With one thread, or one job, everything runs here, with a pause between jobs.
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { UmbelError } from '../errors.ts';
 import { breathe, checkCancelled } from '../progress.ts';
+import type { Answer, Order } from './worker.ts';
 
 export interface Task<Setup, Job, Result> {
   /** The module: `import.meta.url` of the file that exports `name`. */
@@ -14,70 +16,174 @@ export interface Task<Setup, Job, Result> {
   types?: { setup: Setup; job: Job; result: Result };
 }
 
-/** What a task's export looks like. */
+/** What a task's export looks like. Typed arrays in a result that own their whole buffer are moved, not copied. */
 export type Prepare<Setup, Job, Result> = (
   setup: Setup,
 ) => Promise<(job: Job) => Result> | ((job: Job) => Result);
 
 export interface RunOptions<Result> {
-  threads: number;
   signal?: AbortSignal;
   /** Called as each job ends, in any order. */
   onResult?: (result: Result, index: number) => void;
 }
 
-/** Runs all jobs and returns their results in job order. */
+/** Threads that stay alive from one run to the next. One run at a time. */
+export class Pool {
+  readonly threads: number;
+  readonly #workers: Worker[] = [];
+
+  constructor(threads: number) {
+    this.threads = threads;
+  }
+
+  /** Runs all jobs and returns their results in job order. Jobs may be a generator: they are made as needed. */
+  async run<Setup, Job, Result>(
+    task: Task<Setup, Job, Result>,
+    setup: Setup,
+    jobs: Iterable<Job>,
+    options: RunOptions<Result> = {},
+  ): Promise<Result[]> {
+    checkCancelled(options.signal);
+    const queue = new Queue(jobs, options);
+    if (this.threads <= 1 || queue.pending <= 1) {
+      const work = await prepare(task, setup);
+      for (let entry = queue.take(); entry; entry = queue.take()) {
+        queue.refill();
+        queue.finish(entry.index, work(entry.job));
+        await breathe();
+        checkCancelled(options.signal);
+      }
+      return queue.results;
+    }
+    try {
+      await this.#runLanes(task, setup, queue, options.signal);
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    return queue.results;
+  }
+
+  /** Ends the threads; whatever they were doing is lost. */
+  async close(): Promise<void> {
+    await Promise.all(this.#workers.splice(0).map((worker) => worker.terminate()));
+  }
+
+  #runLanes<Setup, Job, Result>(
+    task: Task<Setup, Job, Result>,
+    setup: Setup,
+    queue: Queue<Job, Result>,
+    signal: AbortSignal | undefined,
+  ): Promise<unknown> {
+    const ended = new AbortController();
+    const cancelled = new Promise<never>((_, reject) => {
+      const cancel = () => reject(new UmbelError('cancelled', 'cancelled'));
+      signal?.addEventListener('abort', cancel, { signal: ended.signal });
+    });
+    const order: Order = { kind: 'prepare', module: builtFile(task.module).href, name: task.name, setup };
+    const lanes: Promise<void>[] = [];
+    while (lanes.length < this.threads && queue.pending > 0) {
+      const worker = this.#worker(lanes.length);
+      worker.postMessage(order);
+      lanes.push(runLane(worker, queue, ended.signal));
+    }
+    return Promise.race([cancelled, Promise.all(lanes)]).finally(() => ended.abort());
+  }
+
+  #worker(lane: number): Worker {
+    this.#workers[lane] ??= new Worker(builtFile('./worker.ts', import.meta.url));
+    return this.#workers[lane];
+  }
+}
+
+/** Runs all jobs on threads of their own and returns the results in job order. */
 export async function runJobs<Setup, Job, Result>(
   task: Task<Setup, Job, Result>,
   setup: Setup,
-  jobs: readonly Job[],
-  { threads, signal, onResult }: RunOptions<Result>,
+  jobs: Iterable<Job>,
+  { threads, ...options }: RunOptions<Result> & { threads: number },
 ): Promise<Result[]> {
-  const results = new Array<Result>(jobs.length);
-  const finish = (index: number, result: Result) => {
-    results[index] = result;
-    onResult?.(result, index);
-  };
-  if (Math.min(threads, jobs.length) <= 1) {
-    const prepare = (await import(task.module))[task.name] as Prepare<Setup, Job, Result>;
-    const work = await prepare(setup);
-    for (let i = 0; i < jobs.length; i++) {
-      checkCancelled(signal);
-      finish(i, work(jobs[i]));
-      await breathe();
-    }
-    return results;
-  }
-  checkCancelled(signal);
-  let next = 0;
-  const workers: Worker[] = [];
-  const lanes = Array.from({ length: Math.min(threads, jobs.length) }, () => {
-    const worker = new Worker(builtFile('./worker.ts', import.meta.url), {
-      workerData: { module: builtFile(task.module).href, name: task.name, setup },
-    });
-    workers.push(worker);
-    return new Promise<void>((resolve, reject) => {
-      const give = () => {
-        if (signal?.aborted || next >= jobs.length) return resolve();
-        const index = next++;
-        worker.postMessage({ index, job: jobs[index] });
-      };
-      worker.on('error', reject);
-      worker.on('message', (message: { index: number; result: Result }) => {
-        finish(message.index, message.result);
-        give();
-      });
-      signal?.addEventListener('abort', () => resolve(), { once: true });
-      give();
-    });
-  });
+  const pool = new Pool(threads);
   try {
-    await Promise.all(lanes);
+    return await pool.run(task, setup, jobs, options);
   } finally {
-    await Promise.all(workers.map((worker) => worker.terminate()));
+    await pool.close();
   }
-  checkCancelled(signal);
-  return results;
+}
+
+/** Jobs to hand out and results received; two jobs are drawn ahead so that no thread waits for one to be made. */
+class Queue<Job, Result> {
+  readonly results: Result[] = [];
+  readonly #jobs: Iterator<Job>;
+  readonly #ahead: { job: Job }[] = [];
+  readonly #onResult: RunOptions<Result>['onResult'];
+  #taken = 0;
+
+  constructor(jobs: Iterable<Job>, { onResult }: RunOptions<Result>) {
+    this.#jobs = jobs[Symbol.iterator]();
+    this.#onResult = onResult;
+    this.refill();
+  }
+
+  get pending(): number {
+    return this.#ahead.length;
+  }
+
+  take(): { index: number; job: Job } | undefined {
+    const next = this.#ahead.shift();
+    return next && { index: this.#taken++, job: next.job };
+  }
+
+  /** Call once the job taken is on its way, so that the next is made while a thread works. */
+  refill(): void {
+    while (this.#ahead.length < 2) {
+      const { done, value } = this.#jobs.next();
+      if (done) return;
+      this.#ahead.push({ job: value });
+    }
+  }
+
+  finish(index: number, result: Result): void {
+    this.results[index] = result;
+    this.#onResult?.(result, index);
+  }
+}
+
+/** Feeds one worker until the queue is empty. */
+function runLane<Job, Result>(worker: Worker, queue: Queue<Job, Result>, ended: AbortSignal): Promise<void> {
+  return new Promise<void>((resolve, reject) => {
+    const give = () => {
+      const entry = queue.take();
+      if (!entry) return resolve();
+      worker.postMessage({ kind: 'job', ...entry } satisfies Order);
+      queue.refill();
+    };
+    const receive = (answer: Answer) => {
+      try {
+        if ('failure' in answer) throw revive(answer.failure);
+        queue.finish(answer.index, answer.result as Result);
+        give();
+      } catch (error) {
+        reject(error);
+      }
+    };
+    const died = (code: number) => reject(new Error(`worker thread ended with code ${code}`));
+    worker.on('message', receive).on('error', reject).on('exit', died);
+    ended.addEventListener('abort', () => {
+      worker.off('message', receive).off('error', reject).off('exit', died);
+    });
+    give();
+  });
+}
+
+async function prepare<Setup, Job, Result>(task: Task<Setup, Job, Result>, setup: Setup) {
+  const start = (await import(task.module))[task.name] as Prepare<Setup, Job, Result>;
+  return start(setup);
+}
+
+/** The error as it was thrown in the worker. */
+function revive(failure: Extract<Answer, { failure: unknown }>['failure']): unknown {
+  return failure.umbel ? new UmbelError(...failure.umbel) : failure.error;
 }
 
 /** Workers load compiled files: from sources (under test) this is the twin in dist, from dist the file itself. */
