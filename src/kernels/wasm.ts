@@ -96,6 +96,7 @@ export interface Kernels {
     power: number,
     excluded: number,
     margins: number,
+    hits: number,
     best: number,
     spare: number,
     sums: number,

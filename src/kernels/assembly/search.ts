@@ -34,6 +34,7 @@ export function searchTree(
   power: i32,
   excluded: usize,
   margins: usize,
+  hits: usize,
   best: usize,
   spare: usize,
   sums: usize,
@@ -59,7 +60,7 @@ export function searchTree(
       if (power >= 0 && !(last && sums !== 0) && size === limit && score < load<f32>(to)) break;
       const firstChild = load<u32>(childStart + (chunk << 2));
       const children = load<u32>(childStart + (chunk << 2), 4) - firstChild;
-      multiplyChunk(header, chunk, children, features, values, count, margins);
+      multiplyChunk(header, chunk, children, features, values, count, margins, hits);
       for (let c: u32 = 0; c < children; c++) {
         const id = load<u32>(childIds + ((firstChild + c) << 2));
         if (last && excluded !== 0 && load<u8>(excluded + id) !== 0) continue;
@@ -114,6 +115,10 @@ export function rankGathered(
   return size;
 }
 
+/**
+ * The children's margins. Lookups, row bounds and first entries of all features are each read in a loop of their own,
+ * so that their cache misses overlap. `hits` has room for 16 bytes per feature.
+ */
 function multiplyChunk(
   header: usize,
   chunk: u32,
@@ -122,26 +127,43 @@ function multiplyChunk(
   values: usize,
   count: u32,
   margins: usize,
+  hits: usize,
 ): void {
   memory.fill(margins, 0, children << 2);
   const words = <usize>load<u32>(header, wordsAt) + ((chunk * load<u32>(header, wordsPerChunkAt)) << 3);
   const rowStart: usize = load<u32>(header, rowStartAt);
   const entryChildren: usize = load<u32>(header, childrenAt);
   const entryValues: usize = load<u32>(header, valuesAt);
+  let end = hits;
   for (let p: u32 = 0; p < count; p++) {
     const feature = load<u32>(features + (p << 2));
     const word = load<u64>(words + ((feature >> 5) << 3));
     const bits = <u32>word;
-    const bit: u32 = 1 << (feature & 31);
-    if ((bits & bit) === 0) continue;
-    const row = <u32>(word >> 32) + popcnt(bits & (bit - 1));
-    const x = load<f32>(values + (p << 2));
-    const end = load<u32>(rowStart + (row << 2), 4);
-    for (let e = load<u32>(rowStart + (row << 2)); e < end; e++) {
-      const margin = margins + ((<u32>load<u16>(entryChildren + (e << 1))) << 2);
-      store<f32>(margin, load<f32>(margin) + x * load<f32>(entryValues + (e << 2)));
+    const place = feature & 31;
+    store<u32>(end, <u32>(word >> 32) + popcnt(bits & (((<u32>1) << place) - 1)));
+    store<u32>(end, load<u32>(values + (p << 2)), 8);
+    end += ((bits >> place) & 1) << 4;
+  }
+  for (let hit = hits; hit < end; hit += 16) {
+    const row = rowStart + (load<u32>(hit) << 2);
+    store<u32>(hit, load<u32>(row));
+    store<u32>(hit, load<u32>(row, 4), 4);
+  }
+  let touched: u32 = 0;
+  for (let hit = hits; hit < end; hit += 16) {
+    const entry = load<u32>(hit);
+    touched += load<u16>(entryChildren + (entry << 1)) + load<u32>(entryValues + (entry << 2));
+  }
+  for (let hit = hits; hit < end; hit += 16) {
+    const x = load<f32>(hit, 8);
+    const stop = load<u32>(hit, 4);
+    for (let entry = load<u32>(hit); entry < stop; entry++) {
+      const margin = margins + ((<u32>load<u16>(entryChildren + (entry << 1))) << 2);
+      store<f32>(margin, load<f32>(margin) + x * load<f32>(entryValues + (entry << 2)));
     }
   }
+  // Only keeps the early reads alive.
+  store<u32>(hits, touched);
 }
 
 /** The log score of a child: its parent's plus the log of its own factor. */

@@ -18,13 +18,14 @@ export interface Placed {
 export interface ChainOptions {
   branching: number;
   leafSize: number;
+  flatSize: number;
   /** Whether a row that carries many labels counts less for each of them. */
   shareRows: boolean;
 }
 
-/** How many halvings bring `labels` down to leaves of about `leafSize`; 0 means no clusters at all. */
-export const treeDepth = (labels: number, leafSize: number): number =>
-  labels <= leafSize ? 0 : Math.max(1, Math.ceil(Math.log2(labels / leafSize)));
+/** How many halvings bring the labels down to leaves of at most `leafSize`; 0 means no clusters at all. */
+const treeDepth = (labels: number, { leafSize, flatSize }: ChainOptions): number =>
+  labels <= Math.max(leafSize, flatSize) ? 0 : Math.max(1, Math.ceil(Math.log2(labels / leafSize)));
 
 /** The chain for labels that occur; `labels` is rows x labels, `byLabel` its transpose, `x` already in the arena. */
 export async function buildChain(
@@ -40,7 +41,7 @@ export async function buildChain(
   const used = Uint32Array.from({ length: labels.cols }, (_, label) => label).filter(
     (label) => byLabel.indptr[label + 1] > byLabel.indptr[label],
   );
-  const depth = treeDepth(used.length, options.leafSize);
+  const depth = treeDepth(used.length, options);
   if (depth === 0) return [blocks(used, [0, used.length], labels.cols)];
   const start = arena.next;
   const rowsOf = placePattern(arena, byLabel);

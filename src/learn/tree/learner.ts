@@ -13,13 +13,14 @@ import { trainLevels } from './solve.ts';
 const options = {
   preset: choice('xr-linear', ['xr-linear', 'parabel'], 'sets the defaults of the options that say "preset"'),
   branching: integer(0, 'children per inner node; 0: the preset (xr-linear 32, parabel 2)', { min: 0 }),
-  leafSize: integer(100, 'labels per leaf at most; with no more labels than this there is no tree', {
-    min: 2,
+  leafSize: integer(100, 'labels per leaf at most', { min: 2, max: 65535 }),
+  flatSize: integer(1000, 'with no more labels than this there is no tree: all are scored', {
+    min: 1,
     max: 65535,
   }),
   trees: integer(0, 'trees whose scores are averaged; 0: the preset (xr-linear 1, parabel 3)', { min: 0 }),
-  costPositive: number(1, 'price of a violated margin of a row with the label', { min: 1e-9 }),
-  costNegative: number(1, 'price of a violated margin of a row without the label', { min: 1e-9 }),
+  costPositive: number(0.4, 'price of a violated margin of a row with the label', { min: 1e-9 }),
+  costNegative: number(0.4, 'price of a violated margin of a row without the label', { min: 1e-9 }),
   epsilon: number(0.1, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
   iterations: integer(0, 'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20)', {
     min: 0,

@@ -140,6 +140,7 @@ function slotLayout(o: ForestOptions & { maxChildren: number; trees: number }) {
     values: take((o.features + 1) * 4),
     excluded: take(o.labels),
     margins: take(o.maxChildren * 4),
+    hits: take((o.features + 2) * 16),
     best: take(Math.max(candidates, several ? o.labels : 0) * 8),
     spare: take(candidates * 8),
     sums: take(several ? o.labels * 8 : 0),
@@ -171,7 +172,7 @@ function openSearch(forest: Forest, kernels: Kernels) {
     const slot = claim(forest);
     const at = (key: keyof typeof layout) => forest.slots + slot * forest.slotBytes + layout[key];
     const [features, values] = [at('features'), at('values')];
-    const [margins, best, spare] = [at('margins'), at('best'), at('spare')];
+    const [margins, hits, best, spare] = [at('margins'), at('hits'), at('best'), at('spare')];
     const [sums, reached] = trees.length > 1 ? [at('sums'), at('reached')] : [0, 0];
     const featureView = new Uint32Array(memory.buffer, features, forest.features + 1);
     const valueView = new Float32Array(memory.buffer, values, forest.features + 1);
@@ -202,6 +203,7 @@ function openSearch(forest: Forest, kernels: Kernels) {
           power,
           mask,
           margins,
+          hits,
           best,
           spare,
           sums,
