@@ -84,10 +84,15 @@ export class Pool {
     const lanes: Promise<void>[] = [];
     while (lanes.length < this.threads && queue.pending > 0) {
       const worker = this.#worker(lanes.length);
+      worker.ref();
       worker.postMessage(order);
       lanes.push(runLane(worker, queue, ended.signal));
     }
-    return Promise.race([cancelled, Promise.all(lanes)]).finally(() => ended.abort());
+    return Promise.race([cancelled, Promise.all(lanes)]).finally(() => {
+      ended.abort();
+      // Idle threads do not keep the process alive.
+      for (const idle of this.#workers) idle.unref();
+    });
   }
 
   #worker(lane: number): Worker {
@@ -96,6 +101,9 @@ export class Pool {
   }
 }
 
+/** Pools that wait for the next `runJobs`: starting threads takes longer than many a batch. */
+const waiting: Pool[] = [];
+
 /** Runs all jobs on threads of their own and returns the results in job order. */
 export async function runJobs<Setup, Job, Result>(
   task: Task<Setup, Job, Result>,
@@ -103,11 +111,12 @@ export async function runJobs<Setup, Job, Result>(
   jobs: Iterable<Job>,
   { threads, ...options }: RunOptions<Result> & { threads: number },
 ): Promise<Result[]> {
-  const pool = new Pool(threads);
+  const at = waiting.findIndex((pool) => pool.threads === threads);
+  const pool = at < 0 ? new Pool(threads) : waiting.splice(at, 1)[0];
   try {
     return await pool.run(task, setup, jobs, options);
   } finally {
-    await pool.close();
+    waiting.push(pool);
   }
 }
 

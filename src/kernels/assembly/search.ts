@@ -61,20 +61,24 @@ export function searchTree(
       const firstChild = load<u32>(childStart + (chunk << 2));
       const children = load<u32>(childStart + (chunk << 2), 4) - firstChild;
       multiplyChunk(header, chunk, children, features, values, count, margins, hits);
+      scoreChildren(margins, children, score, power);
+      if (last && sums !== 0) {
+        const ids = childIds + (firstChild << 2);
+        gathered = gather(margins, ids, children, power, excluded, sums, reached, gathered);
+        continue;
+      }
       for (let c: u32 = 0; c < children; c++) {
+        // Most children are too unlikely, four at a time.
+        if ((c & 3) === 0 && size === limit) {
+          const four = v128.load(margins + (c << 2));
+          if (!v128.any_true(f32x4.ge(four, v128.load32_splat(to)))) {
+            c += 3;
+            continue;
+          }
+        }
         const id = load<u32>(childIds + ((firstChild + c) << 2));
         if (last && excluded !== 0 && load<u8>(excluded + id) !== 0) continue;
-        const total = combine(score, load<f32>(margins + (c << 2)), power);
-        if (last && sums !== 0) {
-          const pair = sums + (id << 3);
-          const times = load<u32>(pair, 4);
-          if (times === 0) {
-            store<u32>(reached + (gathered << 2), id);
-            gathered++;
-          }
-          store<f32>(pair, load<f32>(pair) + finalScore(total, power));
-          store<u32>(pair, times + 1, 4);
-        } else size = offer(to, size, limit, total, id);
+        size = offer(to, size, limit, load<f32>(margins + (c << 2)), id);
       }
     }
     if (last && sums !== 0) return gathered;
@@ -166,18 +170,54 @@ function multiplyChunk(
   store<u32>(hits, touched);
 }
 
-/** The log score of a child: its parent's plus the log of its own factor. */
-function combine(parent: f32, margin: f32, power: i32): f32 {
-  if (power === ownMargin) return margin;
+/** Margins become log scores: the parent's plus the log of the child's own factor. */
+function scoreChildren(margins: usize, children: u32, parent: f32, power: i32): void {
+  if (power === ownMargin) return;
+  const end = margins + (children << 2);
   if (power === sigmoid) {
-    const small = Mathf.log1p(Mathf.exp(-abs(margin)));
-    return parent - (margin < 0 ? small - margin : small);
+    for (let p = margins; p < end; p += 4) {
+      const margin = load<f32>(p);
+      const small = Mathf.log1p(Mathf.exp(-abs(margin)));
+      store<f32>(p, parent - (margin < 0 ? small - margin : small));
+    }
+    return;
   }
-  const missing: f32 = 1 - margin;
-  if (!(missing > 0)) return parent;
-  let product = missing;
-  for (let i = 1; i < power; i++) product *= missing;
-  return parent - product;
+  const parents = f32x4.splat(parent);
+  const zero = f32x4.splat(0);
+  const one = f32x4.splat(1);
+  for (let p = margins; p < end; p += 16) {
+    const missing = f32x4.pmax(zero, f32x4.sub(one, v128.load(p)));
+    let product = missing;
+    for (let i = 1; i < power; i++) product = f32x4.mul(product, missing);
+    v128.store(p, f32x4.sub(parents, product));
+  }
+}
+
+/** Adds the scores of a chunk's labels to their sums; returns how many labels have been reached in all. */
+function gather(
+  scores: usize,
+  ids: usize,
+  children: u32,
+  power: i32,
+  excluded: usize,
+  sums: usize,
+  reached: usize,
+  reachedCount: u32,
+): u32 {
+  let gathered = reachedCount;
+  for (let c: u32 = 0; c < children; c++) {
+    const id = load<u32>(ids + (c << 2));
+    if (excluded !== 0 && load<u8>(excluded + id) !== 0) continue;
+    const pair = sums + (id << 3);
+    const times = load<u32>(pair, 4);
+    if (times === 0) {
+      store<u32>(reached + (gathered << 2), id);
+      gathered++;
+    }
+    store<f32>(pair, load<f32>(pair) + finalScore(load<f32>(scores + (c << 2)), power));
+    store<u32>(pair, times + 1, 4);
+  }
+  return gathered;
 }
 
 /** In (0, 1]: what is too unlikely for a number stays a label that was reached. */
