@@ -31,6 +31,7 @@ describe('errors', () => {
   it('suggest a close name, and list the names when none is close', () => {
     expect(suggest('poplar', ['popular', 'tree'])).toBe('popular');
     expect(suggest('tere', ['popular', 'tree'])).toBe('tree');
+    expect(suggest('cost', ['tree', 'costPositive'])).toBe('costPositive');
     expect(suggest('xyzzy', ['popular', 'tree'])).toBeUndefined();
     expect(unknownName('learner', 'poplar', ['popular', 'tree']).message).toContain('did you mean popular?');
     expect(unknownName('learner', 'zzz', ['popular', 'tree']).message).toContain('known: popular, tree');

@@ -50,7 +50,7 @@ export function locate(error: unknown, place: ErrorDetail): unknown {
   return new UmbelError(error.code, error.rule, { ...place, ...error.detail });
 }
 
-/** The closest of `known` to `word`, if it is close enough to be a typo. */
+/** The closest of `known` to `word`, if it is close enough to be a typo, or the first that begins with it. */
 export function suggest(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
@@ -58,7 +58,7 @@ export function suggest(word: string, known: Iterable<string>): string | undefin
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
-  return best;
+  return best ?? [...known].find((candidate) => word.length > 2 && candidate.startsWith(word));
 }
 
 /** `badUsage` for a name that is not in a list, with the closest one or the whole list as the hint. */

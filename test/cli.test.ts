@@ -127,7 +127,7 @@ describe('umbel', () => {
   it.each([
     [['train', '--train', 'missing.csv', '--out', 'm'], /missing\.csv: file must exist/],
     [['train', '--train', 'all.csv', '--out', 'm', '--learner', 'poplar'], /did you mean popular\?/],
-    [['train', '--train', 'all.csv', '--out', 'm', '--set', 'cots=1'], /did you mean cost\?/],
+    [['train', '--train', 'all.csv', '--out', 'm', '--set', 'cost=1'], /did you mean costPositive\?/],
     [['train', '--train', 'all.csv', '--out', 'm', '--set', 'text.ngram=1'], /did you mean/],
     [['train', '--train', 'all.xyz', '--out', 'm'], /--format/],
     [['train', '--train', 'all.csv', '--out', 'm', '--lerner', 'x'], /did you mean --learner/i],

@@ -122,9 +122,9 @@ describe.each(learnerNames)('%s', (learner) => {
   it('stops when cancelled', async () => {
     const cancel = new AbortController();
     cancel.abort();
-    const trained = train(textOnly, { signal: cancel.signal });
-    if (learner === 'popular') return void (await trained);
-    await expect(trained).rejects.toThrow('cancelled');
+    for (const data of [textOnly, { ...both, texts: undefined }]) {
+      await expect(train(data, { signal: cancel.signal })).rejects.toThrow('cancelled');
+    }
   });
 
   it('explains scores as a product of factors whose margins add up', async () => {

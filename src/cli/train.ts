@@ -32,7 +32,7 @@ interface TrainFlags extends CommonFlags, ReadFlags {
   exclude?: string;
 }
 
-const defaultLearner = 'one-vs-rest';
+const defaultLearner = 'tree';
 
 export function registerTrain(program: Command): void {
   const command = program

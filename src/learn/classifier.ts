@@ -6,7 +6,7 @@ import { badInput, badUsage } from '../errors.ts';
 import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
 import { parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
-import { type Context, quiet } from '../progress.ts';
+import { type Context, checkCancelled, quiet } from '../progress.ts';
 import { textOptions, Vectoriser } from '../text/vectoriser.ts';
 import type { Explanation, Model, TrainContext } from './learner.ts';
 import { findLearner } from './registry.ts';
@@ -110,6 +110,7 @@ export class Classifier {
     const text = parseOptions(textOptions, Object.fromEntries(ofText));
     const started = performance.now();
     const { vectoriser, features } = await vectorise(dataset, text, context);
+    checkCancelled(context.signal);
     const vectorised = performance.now();
     const model = await learner.train({ ...dataset, features }, chosen, context);
     const seconds = {

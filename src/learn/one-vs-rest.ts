@@ -84,6 +84,7 @@ function model(weights: Csr, bias: number, width: Width): Model {
     async predict(inputs, { top, excluded, signal }) {
       const x = joinFeatures(unitFeatures(inputs));
       const margins = new Float64Array(weights.rows);
+      const scores = new Float32Array(weights.rows);
       const ranking = new CsrBuilder('values');
       for (let row = 0; row < x.rows; row++) {
         if (row % 64 === 63) await breathe();
@@ -94,11 +95,13 @@ function model(weights: Csr, bias: number, width: Width): Model {
           continue;
         }
         scoreRow(x, row, margins);
-        for (let l = 0; l < weights.rows; l++) if (!trained[l] || excluded?.[l]) margins[l] = -Infinity;
-        const best = topK(margins, top).filter((l) => margins[l] > -Infinity);
+        // Ranked as rounded for the answer, so that ties in the answer go to the lowest column.
+        for (let l = 0; l < weights.rows; l++)
+          scores[l] = trained[l] && !excluded?.[l] ? sigmoid(margins[l]) : 0;
+        const best = topK(scores, top).filter((l) => scores[l] > 0);
         ranking.add(
           best,
-          Array.from(best, (l) => sigmoid(margins[l])),
+          Array.from(best, (l) => scores[l]),
         );
       }
       return ranking.csr(weights.rows);
