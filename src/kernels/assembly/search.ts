@@ -1,4 +1,4 @@
-// Beam search of one input through the levels of a tree. The plain reference is in learn/tree/search.test.ts.
+// Beam search of one input through the levels of a tree. The plain reference is learn/tree/explain.ts.
 // A chunk is the weights of one parent's children. One 8-byte word covers 32 features: a bit for each that has
 // weights, and above them the number of the first such row, so a lookup is one load and a popcount.
 

@@ -2,7 +2,7 @@
 // them. Each level is a pattern, parents x children, from the root (one row) down to the labels.
 import type { Pool, Prepare, Task } from '../../kernels/pool.ts';
 import { type Arena, align, loadKernels } from '../../kernels/wasm.ts';
-import type { Pattern } from '../../math/csr.ts';
+import type { Csr, Pattern } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
 
@@ -68,6 +68,10 @@ export async function buildChain(
   const order = new Uint32Array(arena.memory.buffer, setup.items, used.length).slice();
   arena.release(start);
   return [...upperLevels(bounds.length - 1, options.branching), blocks(order, bounds, labels.cols)];
+}
+
+export function placeMatrix(arena: Arena, x: Csr): Placed {
+  return { rows: x.rows, cols: x.cols, ...placePattern(arena, x), values: arena.place(x.values) };
 }
 
 export function placePattern(arena: Arena, m: Pattern): { indptr: number; indices: number } {
@@ -146,7 +150,7 @@ async function labelFeatures(
   pool: Pool,
   { threads, signal }: Context,
 ): Promise<void> {
-  const ranges = evenRanges(byLabel, 64);
+  const ranges = evenRanges(byLabel, 4 * threads);
   const bottom = arena.next;
   const run = <R>(task: Task<ClusterSetup, LabelRange, R>) => {
     setup.counter[0] = 0;

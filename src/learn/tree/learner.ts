@@ -5,7 +5,7 @@ import { transpose } from '../../math/csr.ts';
 import { choice, integer, number, type OptionsOf } from '../../options.ts';
 import { joinFeatures, unitFeatures, widthOf } from '../features.ts';
 import type { Learner, TrainContext } from '../learner.ts';
-import { buildChain, type Placed } from './chain.ts';
+import { buildChain, placeMatrix } from './chain.ts';
 import type { Level } from './level.ts';
 import { loadTree, treeModel } from './model.ts';
 import { trainLevels } from './solve.ts';
@@ -79,13 +79,7 @@ async function growTrees(
   const { Arena, createMemory } = await import('../../kernels/wasm.ts');
   const { Pool } = await import('../../kernels/pool.ts');
   const arena = new Arena(createMemory(1 << 20, true));
-  const placed: Placed = {
-    rows: x.rows,
-    cols: x.cols,
-    indptr: arena.place(x.indptr),
-    indices: arena.place(x.indices),
-    values: arena.place(x.values),
-  };
+  const placed = placeMatrix(arena, x);
   const byLabel = transpose(labels);
   const pool = new Pool(context.threads);
   try {

@@ -1,10 +1,11 @@
 // A trained tree (or several): predicting, explaining, saving and loading. Runs in browsers.
 import type { Prepare, Task } from '../../kernels/pool.ts';
-import { type Csr, rowIndices, rowValues } from '../../math/csr.ts';
+import type { Csr } from '../../math/csr.ts';
 import { type Json, type PartReader, type PartWriter, type TensorData, vector } from '../../parts.ts';
 import { breathe, checkCancelled } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
-import type { Explanation, ExplanationStep, Model, PredictOptions, Width } from '../learner.ts';
+import type { Model, PredictOptions, Width } from '../learner.ts';
+import { explainLabel } from './explain.ts';
 import type { Level } from './level.ts';
 import { type Forest, type Found, openForest, plantForest, type Search } from './search.ts';
 
@@ -102,85 +103,6 @@ function joinFound(parts: Found[], cols: number): Csr {
     for (let i = 0; i < counts.length; i++, row++) joined.indptr[row + 1] = joined.indptr[row] + counts[i];
   }
   return joined;
-}
-
-/** The path to the label, one step per level; with several trees, one more step says how the paths are averaged. */
-function explainLabel(
-  x: Csr,
-  label: number,
-  trees: Level[][],
-  { bias, power }: TreeConfig,
-): Explanation | undefined {
-  if (x.indptr[1] === 0) return undefined;
-  const paths = trees.map((levels, tree) => {
-    const path = pathTo(levels, label);
-    return path?.map(({ level, chunk, child }, depth) => {
-      const last = depth === levels.length - 1;
-      const node = last ? 'label' : `level ${depth + 1}, node ${level.shape.indices[child]}`;
-      const step = stepAt(x, level, chunk, child - level.shape.indptr[chunk], bias, power, last);
-      return { ...step, what: trees.length > 1 ? `tree ${tree + 1}, ${node}` : node };
-    });
-  });
-  const found = paths.filter((path) => path !== undefined);
-  if (found.length === 0) return undefined;
-  const scores = found.map((steps) => steps.reduce((product, { factor }) => product * factor, 1));
-  const score = scores.reduce((sum, s) => sum + s, 0) / trees.length;
-  return { score, steps: found.flat() };
-}
-
-interface PathStep {
-  level: Level;
-  chunk: number;
-  /** Position in the level's list of children. */
-  child: number;
-}
-
-function pathTo(levels: Level[], label: number): PathStep[] | undefined {
-  const steps: PathStep[] = [];
-  let node = label;
-  for (const level of levels.toReversed()) {
-    const { indptr, indices } = level.shape;
-    const child = indices.indexOf(node);
-    if (child < 0) return undefined;
-    const chunk = indptr.findIndex((_, c) => indptr[c + 1] > child);
-    steps.unshift({ level, chunk, child });
-    node = chunk;
-  }
-  return steps;
-}
-
-function stepAt(
-  x: Csr,
-  { chunkStart, features, rowStart, children, values }: Level,
-  chunk: number,
-  child: number,
-  bias: number,
-  power: number,
-  last: boolean,
-): Omit<ExplanationStep, 'what'> {
-  const rows = features.subarray(chunkStart[chunk], chunkStart[chunk + 1]);
-  const weightOf = new Map<number, number>();
-  rows.forEach((feature, i) => {
-    const row = chunkStart[chunk] + i;
-    const entry = children.subarray(rowStart[row], rowStart[row + 1]).indexOf(child);
-    if (entry >= 0) weightOf.set(feature, values[rowStart[row] + entry]);
-  });
-  const inputs = rowValues(x, 0);
-  const contributions = Array.from(rowIndices(x, 0), (feature, p) => ({
-    feature,
-    value: (weightOf.get(feature) ?? 0) * inputs[p],
-  }))
-    .filter(({ value }) => value !== 0)
-    .sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-  const biasTerm = (weightOf.get(x.cols) ?? 0) * bias;
-  const margin = contributions.reduce((sum, { value }) => sum + value, biasTerm);
-  return { margin, bias: biasTerm, factor: factorOf(margin, power, last), contributions };
-}
-
-/** What the search kernel makes of a margin. */
-function factorOf(margin: number, power: number, last: boolean): number {
-  if (power > 0) return Math.exp(-(Math.max(0, 1 - margin) ** power));
-  return power === 0 || last ? 1 / (1 + Math.exp(-margin)) : 1;
 }
 
 const partName = (tree: number, level: number) => `tree-${tree + 1}-level-${level + 1}`;

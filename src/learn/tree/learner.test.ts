@@ -1,0 +1,202 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { Vocabulary } from '../../data/vocabulary.ts';
+import { CsrBuilder, rowIndices, rowValues } from '../../math/csr.ts';
+import { Random } from '../../math/random.ts';
+import { parseOptions } from '../../options.ts';
+import type { Json, Tensors } from '../../parts.ts';
+import { quiet } from '../../progress.ts';
+import type { Model, TrainingSet } from '../learner.ts';
+import { tree } from './learner.ts';
+
+const labels = 60;
+const features = 80;
+
+/** Every label has three features of its own; the last label never occurs; the first row is empty. */
+function plantedSet(rows: number, seed: number): TrainingSet {
+  const random = new Random(seed, 'tree test');
+  const [x, y] = [new CsrBuilder('values'), new CsrBuilder('binary')];
+  for (let row = 0; row < rows; row++) {
+    const own = [...new Set([row % (labels - 1), random.integer(labels - 1)])].sort((a, b) => a - b);
+    const columns = [...new Set([...own.flatMap((l) => [l, (l * 7) % features]), random.integer(features)])];
+    columns.sort((a, b) => a - b);
+    x.add(
+      row === 0 ? [] : columns,
+      columns.map(() => 0.5 + random.uniform()),
+    );
+    y.add(own);
+  }
+  const vocabulary = Vocabulary.numbered(labels);
+  return { rows, labels: y.pattern(labels), vocabulary, features: { sparse: x.csr(features) } };
+}
+
+const train = (set: TrainingSet, options: Record<string, unknown>, threads = 1, signal?: AbortSignal) =>
+  tree.train(set, parseOptions(tree.options, { flatSize: 1, leafSize: 8, branching: 3, ...options }), {
+    seed: 5,
+    threads,
+    progress: quiet,
+    signal,
+  });
+
+async function saved(model: Model): Promise<{ config: Json; parts: Map<string, Tensors> }> {
+  const parts = new Map<string, Tensors>();
+  const config = await model.save({
+    async write(name, tensors) {
+      parts.set(name, tensors);
+    },
+  });
+  return { config: JSON.parse(JSON.stringify(config)), parts };
+}
+
+const set = plantedSet(600, 1);
+const test = plantedSet(50, 2);
+let model: Model;
+beforeAll(async () => {
+  model = await train(set, {});
+});
+
+describe('the tree learner', () => {
+  it('finds the labels that were planted', async () => {
+    const ranking = await model.predict(test.features, { top: 1 });
+    let right = 0;
+    for (let row = 1; row < test.rows; row++) {
+      if (rowIndices(test.labels, row).includes(rowIndices(ranking, row)[0])) right++;
+    }
+    expect(right / (test.rows - 1)).toBeGreaterThan(0.9);
+  });
+
+  it('ranks by descending score in (0, 1], ties by lowest label, and never predicts a label without positives', async () => {
+    const ranking = await model.predict(test.features, { top: labels });
+    expect(ranking.indices).not.toContain(labels - 1);
+    for (let row = 0; row < ranking.rows; row++) {
+      const [ids, scores] = [rowIndices(ranking, row), rowValues(ranking, row)];
+      for (let k = 0; k < ids.length; k++) {
+        expect(scores[k]).toBeGreaterThan(0);
+        expect(scores[k]).toBeLessThanOrEqual(1);
+        if (k > 0)
+          expect(scores[k] < scores[k - 1] || (scores[k] === scores[k - 1] && ids[k] > ids[k - 1])).toBe(
+            true,
+          );
+      }
+    }
+  });
+
+  it('predicts nothing for an empty input', async () => {
+    const ranking = await model.predict(test.features, { top: 5 });
+    expect(ranking.indptr[1]).toBe(0);
+  });
+
+  it('keeps excluded labels out and fills their places', async () => {
+    const before = await model.predict(test.features, { top: 3 });
+    const excluded = new Uint8Array(labels);
+    const best = rowIndices(before, 1)[0];
+    excluded[best] = 1;
+    const after = await model.predict(test.features, { top: 3, excluded });
+    expect(after.indices).not.toContain(best);
+    expect(rowIndices(after, 1).length).toBe(3);
+    expect(rowIndices(after, 1)[0]).toBe(rowIndices(before, 1)[1]);
+    expect(await model.predict(test.features, { top: 3 })).toEqual(before);
+  });
+
+  it('gives the same ranking after saving and loading', async () => {
+    const { config, parts } = await saved(model);
+    const loaded = await tree.load(config, { read: async (name) => parts.get(name) ?? {} });
+    const options = { top: 7 };
+    expect(await loaded.predict(test.features, options)).toEqual(await model.predict(test.features, options));
+    expect(loaded.width).toEqual({ sparse: features, dense: 0 });
+  });
+
+  it('learns and predicts the same on one thread and on two', async () => {
+    const two = await train(set, {}, 2);
+    expect((await saved(two)).parts).toEqual((await saved(model)).parts);
+    const alone = await model.predict(set.features, { top: 5 });
+    expect(await model.predict(set.features, { top: 5, threads: 2 })).toEqual(alone);
+  });
+
+  it('explains every score as the product of its steps, for each post-processor', async () => {
+    for (const postProcessor of ['l2-hinge', 'l3-hinge', 'sigmoid', 'none']) {
+      const other = await train(set, { postProcessor });
+      await expectExplained(other, 1);
+    }
+  });
+
+  it('averages the trees of an ensemble, and explains the average', async () => {
+    await expectExplained(await train(set, { preset: 'parabel', branching: 0 }), 3);
+  });
+
+  it('with a beam as wide as the tree scores every label as an exhaustive search does', async () => {
+    const wide = await train(set, { beam: 1000 });
+    const ranking = await wide.predict(test.features, { top: labels });
+    for (let row = 1; row < 10; row++) {
+      expect(rowIndices(ranking, row).length).toBe(labels - 1);
+      const scores = new Map(Array.from(rowIndices(ranking, row), (l, k) => [l, rowValues(ranking, row)[k]]));
+      for (const label of [0, 17, 42]) {
+        const explained = await wide.explain?.(oneRow(row), label);
+        expect(scores.get(label)).toBeCloseTo(explained?.score ?? -1, 5);
+      }
+    }
+  });
+
+  it('reaches the same labels through a narrow beam as the plain search', async () => {
+    const narrow = await train(set, { beam: 2 });
+    const ranking = await narrow.predict(test.features, { top: labels });
+    for (let row = 1; row < 10; row++) {
+      const reached = new Set(rowIndices(ranking, row));
+      expect(reached.size).toBeLessThanOrEqual(16);
+      for (let label = 0; label < labels; label++) {
+        const explained = await narrow.explain?.(oneRow(row), label);
+        expect(explained !== undefined).toBe(reached.has(label));
+      }
+    }
+  });
+
+  it('with few labels has no tree and one step', async () => {
+    const flat = await train(set, { flatSize: 1000 });
+    const explained = await flat.explain?.(oneRow(1), 3);
+    expect(explained?.steps.map(({ what }) => what)).toEqual(['label']);
+  });
+
+  it('takes dense columns beside sparse ones', async () => {
+    const both = (rows: TrainingSet) => {
+      const random = new Random(3);
+      const values = Float32Array.from({ length: rows.rows * 2 }, () => random.normal());
+      return { ...rows, features: { ...rows.features, dense: { rows: rows.rows, cols: 2, values } } };
+    };
+    const wide = await train(both(set), {});
+    expect(wide.width).toEqual({ sparse: features, dense: 2 });
+    expect((await wide.predict(both(test).features, { top: 2 })).rows).toBe(test.rows);
+  });
+
+  it('stops when cancelled', async () => {
+    for (const threads of [1, 2]) {
+      const stop = new AbortController();
+      const training = train(set, { epsilon: 1e-9, iterations: 100000 }, threads, stop.signal);
+      setTimeout(() => stop.abort(), 5);
+      await expect(training).rejects.toMatchObject({ code: 'cancelled' });
+    }
+  });
+});
+
+function oneRow(row: number) {
+  const { sparse } = test.features;
+  const x = new CsrBuilder('values');
+  if (sparse) x.add(rowIndices(sparse, row), rowValues(sparse, row));
+  return { sparse: x.csr(features) };
+}
+
+async function expectExplained(explained: Model, trees: number) {
+  for (let row = 1; row < 6; row++) {
+    const ranking = await explained.predict(oneRow(row), { top: 2 });
+    for (let k = 0; k < 2; k++) {
+      const found = await explained.explain?.(oneRow(row), ranking.indices[k]);
+      expect(found?.score).toBeCloseTo(ranking.values[k], 4);
+      const steps = found?.steps ?? [];
+      for (const step of steps) {
+        const sum = step.contributions.reduce((total, { value }) => total + value, step.bias);
+        expect(step.margin).toBeCloseTo(sum, 6);
+      }
+      if (trees === 1)
+        expect(steps.reduce((product, { factor }) => product * factor, 1)).toBeCloseTo(found?.score ?? -1, 6);
+      else expect(new Set(steps.map(({ what }) => what.split(',')[0])).size).toBe(trees);
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { Pool } from '../../kernels/pool.ts';
+import { Arena, createMemory } from '../../kernels/wasm.ts';
+import { type Csr, CsrBuilder, type Pattern, rowIndices, transpose, unitRows } from '../../math/csr.ts';
+import { Random } from '../../math/random.ts';
+import { quiet } from '../../progress.ts';
+import { solveSvm } from '../one-vs-rest.ts';
+import { placeMatrix } from './chain.ts';
+import type { Level } from './level.ts';
+import { type SolveOptions, trainLevels } from './solve.ts';
+
+const exact: SolveOptions = {
+  costPositive: 1,
+  costNegative: 1,
+  epsilon: 1e-5,
+  iterations: 5000,
+  threshold: 0,
+  bias: 1,
+};
+
+function randomSet(rows: number, features: number, labels: number, seed: number): { x: Csr; y: Pattern } {
+  const random = new Random(seed, 'solve test');
+  const [x, y] = [new CsrBuilder('values'), new CsrBuilder('binary')];
+  for (let row = 0; row < rows; row++) {
+    const columns = [...Array(features).keys()].filter(() => random.uniform() < 0.3);
+    x.add(
+      columns,
+      columns.map(() => random.normal()),
+    );
+    y.add([...Array(labels).keys()].filter((l) => random.uniform() < (l === 0 ? 0.02 : 0.3)));
+  }
+  return { x: unitRows(x.csr(features)), y: y.pattern(labels) };
+}
+
+async function train(
+  x: Csr,
+  y: Pattern,
+  chain: Pattern[],
+  options: SolveOptions,
+  threads = 1,
+): Promise<Level[]> {
+  const arena = new Arena(createMemory(1 << 16, true));
+  const pool = new Pool(threads);
+  const context = { seed: 0, threads, progress: quiet };
+  try {
+    return await trainLevels(arena, placeMatrix(arena, x), x.indptr, y, chain, options, '1', pool, context);
+  } finally {
+    await pool.close();
+  }
+}
+
+const flat = (labels: number): Pattern => ({
+  rows: 1,
+  cols: labels,
+  indptr: Uint32Array.of(0, labels),
+  indices: Uint32Array.from({ length: labels }, (_, l) => l),
+});
+
+/** Weights of one child as a plain list, the bias last. */
+function weightsOf(
+  { chunkStart, features, rowStart, children, values }: Level,
+  chunk: number,
+  child: number,
+  cols: number,
+) {
+  const weights = new Float64Array(cols + 1);
+  for (let row = chunkStart[chunk]; row < chunkStart[chunk + 1]; row++) {
+    for (let e = rowStart[row]; e < rowStart[row + 1]; e++)
+      if (children[e] === child) weights[features[row]] = values[e];
+  }
+  return weights;
+}
+
+const distance = (a: Float64Array, b: Float64Array) => Math.hypot(...a.map((value, i) => value - b[i]));
+
+describe('the solver for eight labels at a time', () => {
+  it('finds the weights of the exact one-label solver, whatever the number of labels', async () => {
+    for (const labels of [1, 3, 8, 19]) {
+      const { x, y } = randomSet(120, 25, labels, labels);
+      const [level] = await train(x, y, [flat(labels)], exact);
+      const positives = transpose(y);
+      for (let label = 0; label < labels; label++) {
+        const options = { cost: 1, epsilon: 1e-7, iterations: 5000, bias: 1, threshold: 0 };
+        const expected = solveSvm(x, rowIndices(positives, label), options, new Random(2));
+        expect(distance(weightsOf(level, 0, label, 25), expected)).toBeLessThan(1e-3);
+      }
+    }
+  });
+
+  it('weighs positives and negatives by their own cost', async () => {
+    const { x, y } = randomSet(80, 10, 1, 5);
+    const options = { ...exact, costPositive: 4, costNegative: 0.25 };
+    const [level] = await train(x, y, [flat(1)], options);
+    const w = weightsOf(level, 0, 0, 10);
+    // At the optimum w equals the sum of 2 C max(0, 1 - s margin) s x over the rows.
+    const positive = new Set(rowIndices(transpose(y), 0));
+    const sum = new Float64Array(11);
+    for (let row = 0; row < x.rows; row++) {
+      const entries = [...rowIndices(x, row)].map((f, i) => [f, x.values[x.indptr[row] + i]]);
+      entries.push([10, 1]);
+      const sign = positive.has(row) ? 1 : -1;
+      const margin = entries.reduce((total, [f, value]) => total + w[f] * value, 0);
+      const pull = 2 * (sign > 0 ? 4 : 0.25) * Math.max(0, 1 - sign * margin) * sign;
+      for (const [f, value] of entries) sum[f] += pull * value;
+    }
+    expect(distance(w, sum)).toBeLessThan(1e-3);
+  });
+
+  it('drops weights below the threshold and no others', async () => {
+    const { x, y } = randomSet(100, 20, 9, 3);
+    const [all] = await train(x, y, [flat(9)], exact);
+    const [some] = await train(x, y, [flat(9)], { ...exact, threshold: 0.3 });
+    for (let label = 0; label < 9; label++) {
+      const expected = weightsOf(all, 0, label, 20).map((w) => (Math.abs(w) >= Math.fround(0.3) ? w : 0));
+      expect(weightsOf(some, 0, label, 20)).toEqual(expected);
+    }
+  });
+
+  it('trains a node on the rows of its parent only', async () => {
+    const { x, y } = randomSet(150, 12, 4, 9);
+    const chain: Pattern[] = [
+      flat(2),
+      { rows: 2, cols: 4, indptr: Uint32Array.of(0, 2, 4), indices: Uint32Array.of(0, 2, 1, 3) },
+    ];
+    const levels = await train(x, y, chain, exact);
+    const positives = transpose(y);
+    const rows = [...new Set([...rowIndices(positives, 1), ...rowIndices(positives, 3)])].sort(
+      (a, b) => a - b,
+    );
+    const { selectRows } = await import('../../math/csr.ts');
+    const own = new Set(rowIndices(positives, 3));
+    const options = { cost: 1, epsilon: 1e-7, iterations: 5000, bias: 1, threshold: 0 };
+    const local = [...rows.keys()].filter((i) => own.has(rows[i]));
+    const expected = solveSvm(selectRows(x, rows), local, options, new Random(2));
+    expect(distance(weightsOf(levels[1], 1, 1, 12), expected)).toBeLessThan(1e-3);
+  });
+
+  it('gives the same weights on one thread and on two', async () => {
+    const { x, y } = randomSet(200, 30, 40, 4);
+    const options = { ...exact, epsilon: 0.1, threshold: 0.1 };
+    const [one, two] = [await train(x, y, [flat(40)], options), await train(x, y, [flat(40)], options, 2)];
+    expect(two).toEqual(one);
+  });
+});
