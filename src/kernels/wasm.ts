@@ -56,22 +56,8 @@ export interface Kernels {
     rows: number,
   ): void;
   stepSizes(count: number, headers: number, bias: number, positive: number, negative: number): void;
-  solveSquaredHinge(
-    count: number,
-    headers: number,
-    signs: number,
-    alphas: number,
-    order: number,
-    weights: number,
-    features: number,
-    lanes: number,
-    bias: number,
-    positive: number,
-    negative: number,
-    epsilon: number,
-    iterations: number,
-    seed: number,
-  ): number;
+  solveSquaredHinge: Solve;
+  solveLogistic: Solve;
   keepWeights(
     ids: number,
     from: number,
@@ -113,14 +99,31 @@ export interface Kernels {
   ): number;
 }
 
+/** Eight labels of a cluster at once; returns the number of passes. */
+type Solve = (
+  count: number,
+  headers: number,
+  signs: number,
+  alphas: number,
+  order: number,
+  weights: number,
+  features: number,
+  lanes: number,
+  bias: number,
+  positive: number,
+  negative: number,
+  epsilon: number,
+  iterations: number,
+  seed: number,
+) => number;
+
 const page = 65536;
 const modules = new Map<string, Promise<WebAssembly.Module>>();
 
 /** The kernels over this memory. Compiled once per thread; engines share the machine code between threads. */
 export async function loadKernels(memory: WebAssembly.Memory): Promise<Kernels> {
   const name = isShared(memory) ? 'shared' : 'single';
-  const module =
-    modules.get(name) ?? readBinary(`./${name}.wasm`).then((bytes) => WebAssembly.compile(bytes));
+  const module = modules.get(name) ?? readBinary(`${name}.wasm`).then((bytes) => WebAssembly.compile(bytes));
   modules.set(name, module);
   const instance = await WebAssembly.instantiate(await module, { env: { memory } });
   return instance.exports as unknown as Kernels;
@@ -174,7 +177,8 @@ export const align = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
 /** Browsers fetch the file beside this one; Node reads it, from dist where this is run from the sources. */
 async function readBinary(file: string): Promise<BufferSource> {
-  const href = new URL(file, import.meta.url).href.replace(/\/src\/kernels\/(?!.*\/src\/)/, '/dist/kernels/');
-  if (!href.startsWith('file:')) return (await fetch(href)).arrayBuffer();
-  return process.getBuiltinModule('node:fs').readFileSync(new URL(href));
+  const source = import.meta.url.endsWith('.ts');
+  const url = new URL(source ? `../../dist/kernels/${file}` : file, import.meta.url);
+  if (url.protocol !== 'file:') return (await fetch(url)).arrayBuffer();
+  return process.getBuiltinModule('node:fs').readFileSync(url);
 }

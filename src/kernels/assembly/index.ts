@@ -1,4 +1,5 @@
 // The kernel module: everything exported here is callable from wasm.ts.
 export * from './cluster';
+export * from './logistic';
 export * from './search';
 export * from './solve';

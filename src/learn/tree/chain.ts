@@ -122,15 +122,13 @@ function takeScratch(arena: Arena, setup: ClusterSetup, threads: number): void {
   setup.scratch = arena.allocate(setup.scratchBytes * threads);
 }
 
-/** A zeroed piece of scratch memory of this thread's own. */
-export function ownScratch(setup: {
-  memory: WebAssembly.Memory;
-  scratch: number;
-  scratchBytes: number;
-  counter: Int32Array;
-}): number {
+/** A piece of scratch memory of this thread's own, of which the first bytes are zero. */
+export function ownScratch(
+  setup: Pick<ClusterSetup, 'memory' | 'scratch' | 'scratchBytes' | 'counter'>,
+  zeroBytes: number,
+): number {
   const address = setup.scratch + Atomics.add(setup.counter, 0, 1) * setup.scratchBytes;
-  new Uint8Array(setup.memory.buffer, address, setup.scratchBytes).fill(0);
+  new Uint8Array(setup.memory.buffer, address, zeroBytes).fill(0);
   return address;
 }
 
@@ -188,7 +186,7 @@ function evenRanges(m: Pattern, pieces: number): LabelRange[] {
 export const prepareCount: Prepare<ClusterSetup, LabelRange, Uint32Array> = async (setup) => {
   const { memory, x, rowsOf } = setup;
   const kernels = await loadKernels(memory);
-  const slots = ownScratch(setup);
+  const slots = ownScratch(setup, x.cols * 4);
   const touched = slots + align(x.cols * 4);
   return ({ from, to }) => {
     const starts = new Uint32Array(memory.buffer, rowsOf.indptr, to + 1);
@@ -203,7 +201,7 @@ export const prepareCount: Prepare<ClusterSetup, LabelRange, Uint32Array> = asyn
 export const prepareSum: Prepare<ClusterSetup, LabelRange, void> = async (setup) => {
   const { memory, x, rowsOf, features, rowWeights } = setup;
   const kernels = await loadKernels(memory);
-  const slots = ownScratch(setup);
+  const slots = ownScratch(setup, x.cols * 4);
   return ({ from, to }) => {
     const starts = new Uint32Array(memory.buffer, rowsOf.indptr, to + 1);
     const outStarts = new Uint32Array(memory.buffer, features.indptr, to + 1);
@@ -266,7 +264,7 @@ function children({ start, end, level, path, depth }: HalveJob): HalveJob[] {
 export const prepareHalve: Prepare<ClusterSetup, HalveJob, void> = async (setup) => {
   const { memory, features, items, seed } = setup;
   const kernels = await loadKernels(memory);
-  const sums = ownScratch(setup);
+  const sums = ownScratch(setup, features.cols * 16);
   const work = sums + align(features.cols * 16);
   const split = (job: HalveJob) => {
     if (job.depth === 0) return;

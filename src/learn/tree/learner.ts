@@ -19,6 +19,11 @@ const options = {
     max: 65535,
   }),
   trees: integer(0, 'trees whose scores are averaged; 0: the preset (xr-linear 1, parabel 3)', { min: 0 }),
+  loss: choice(
+    'squared-hinge',
+    ['squared-hinge', 'logistic'],
+    'logistic trains slower and gives probabilities',
+  ),
   costPositive: number(0.4, 'price of a violated margin of a row with the label', { min: 1e-9 }),
   costNegative: number(0.4, 'price of a violated margin of a row without the label', { min: 1e-9 }),
   epsilon: number(0.1, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
@@ -31,7 +36,7 @@ const options = {
     'preset',
     ['preset', 'l1-hinge', 'l2-hinge', 'l3-hinge', 'l4-hinge', 'l5-hinge', 'sigmoid', 'none'],
     'how margins become factors of the score: exp(-max(0, 1 - margin)^p), a sigmoid, or the label alone; ' +
-      'preset: xr-linear l3-hinge, parabel l2-hinge',
+      'preset: xr-linear l3-hinge, parabel l2-hinge, logistic loss sigmoid',
   ),
   beam: integer(10, 'nodes kept per level while searching', { min: 1 }),
 };
@@ -44,7 +49,8 @@ const presets = {
 
 function settle(o: Options) {
   const preset = presets[o.preset];
-  const postProcessor = o.postProcessor === 'preset' ? preset.postProcessor : o.postProcessor;
+  const usual = o.loss === 'logistic' ? 'sigmoid' : preset.postProcessor;
+  const postProcessor = o.postProcessor === 'preset' ? usual : o.postProcessor;
   return {
     ...o,
     branching: Math.max(2, o.branching || preset.branching),

@@ -10,6 +10,7 @@ import type { Level } from './level.ts';
 import { type SolveOptions, trainLevels } from './solve.ts';
 
 const exact: SolveOptions = {
+  loss: 'squared-hinge',
   costPositive: 1,
   costNegative: 1,
   epsilon: 1e-5,
@@ -73,6 +74,24 @@ function weightsOf(
 
 const distance = (a: Float64Array, b: Float64Array) => Math.hypot(...a.map((value, i) => value - b[i]));
 
+/** Sum over all rows of their pull times their features, the bias (of value one) last. */
+function pulled(
+  x: Csr,
+  positive: Set<number>,
+  w: Float64Array,
+  pull: (sign: number, margin: number) => number,
+): Float64Array {
+  const sum = new Float64Array(x.cols + 1);
+  for (let row = 0; row < x.rows; row++) {
+    const entries = Array.from(rowIndices(x, row), (f, i) => [f, x.values[x.indptr[row] + i]]);
+    entries.push([x.cols, 1]);
+    const margin = entries.reduce((total, [f, value]) => total + w[f] * value, 0);
+    const strength = pull(positive.has(row) ? 1 : -1, margin);
+    for (const [f, value] of entries) sum[f] += strength * value;
+  }
+  return sum;
+}
+
 describe('the solver for eight labels at a time', () => {
   it('finds the weights of the exact one-label solver, whatever the number of labels', async () => {
     for (const labels of [1, 3, 8, 19]) {
@@ -93,17 +112,24 @@ describe('the solver for eight labels at a time', () => {
     const [level] = await train(x, y, [flat(1)], options);
     const w = weightsOf(level, 0, 0, 10);
     // At the optimum w equals the sum of 2 C max(0, 1 - s margin) s x over the rows.
-    const positive = new Set(rowIndices(transpose(y), 0));
-    const sum = new Float64Array(11);
-    for (let row = 0; row < x.rows; row++) {
-      const entries = [...rowIndices(x, row)].map((f, i) => [f, x.values[x.indptr[row] + i]]);
-      entries.push([10, 1]);
-      const sign = positive.has(row) ? 1 : -1;
-      const margin = entries.reduce((total, [f, value]) => total + w[f] * value, 0);
-      const pull = 2 * (sign > 0 ? 4 : 0.25) * Math.max(0, 1 - sign * margin) * sign;
-      for (const [f, value] of entries) sum[f] += pull * value;
-    }
+    const pull = (sign: number, margin: number) =>
+      2 * (sign > 0 ? 4 : 0.25) * Math.max(0, 1 - sign * margin) * sign;
+    const sum = pulled(x, new Set(rowIndices(transpose(y), 0)), w, pull);
     expect(distance(w, sum)).toBeLessThan(1e-3);
+  });
+
+  it('finds the minimum of the logistic loss', async () => {
+    const { x, y } = randomSet(80, 10, 11, 6);
+    const options: SolveOptions = { ...exact, loss: 'logistic', costPositive: 2, epsilon: 1e-3 };
+    const [level] = await train(x, y, [flat(11)], options);
+    for (const label of [0, 4, 10]) {
+      const w = weightsOf(level, 0, label, 10);
+      const positive = new Set(rowIndices(transpose(y), label));
+      // At the optimum w equals the sum of C s x / (1 + exp(s margin)) over the rows.
+      const pull = (sign: number, margin: number) =>
+        ((sign > 0 ? 2 : 1) * sign) / (1 + Math.exp(sign * margin));
+      expect(distance(w, pulled(x, positive, w, pull))).toBeLessThan(0.01);
+    }
   });
 
   it('drops weights below the threshold and no others', async () => {

@@ -9,6 +9,7 @@ import { ownScratch, type Placed, placePattern } from './chain.ts';
 import { type Chunk, everyRow, joinChunks, type Level, levelTargets, mergeChunks } from './level.ts';
 
 export interface SolveOptions {
+  loss: 'squared-hinge' | 'logistic';
   costPositive: number;
   costNegative: number;
   epsilon: number;
@@ -149,7 +150,7 @@ function cutCluster(
   const groups = Math.ceil(children / lanes);
   const present = Math.min(features, entries);
   const byCost = Math.floor((share * groups) / Math.max(cost, 1));
-  const byMemory = Math.floor(maxWeightBytes / ((present + 1) * lanes * 4));
+  const byMemory = Math.floor(maxWeightBytes / ((present + 2) * lanes * 4));
   const step = Math.max(1, Math.min(groups, byMemory, byCost));
   return Array.from({ length: Math.max(1, Math.ceil(groups / step)) }, (_, i) => {
     const group = i * step;
@@ -180,12 +181,14 @@ function jobLayout(rows: number, entries: number, features: number, groups: numb
     headers: take(rows * 16),
     entries: take(entries * 8),
     signs: take(rows),
-    alphas: take(rows * lanes * 4),
+    // Two per row and lane: the logistic loss keeps the distance to both of its bounds.
+    alphas: take(rows * lanes * 8),
     order: take(rows * 4),
     counts: take((features + 1) * 4),
     children: take(blockEntries * 2),
     values: take(blockEntries * 4),
-    weights: take((features + 1) * lanes * 4 * groups),
+    // One row more for the bias, and one that the logistic solver works in.
+    weights: take((features + 2) * lanes * 4 * groups),
   };
   return { ...layout, bytes };
 }
@@ -193,16 +196,18 @@ function jobLayout(rows: number, entries: number, features: number, groups: numb
 export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) => {
   const { memory, x, levels, options: o, seed } = setup;
   const kernels = await loadKernels(memory);
-  const localRow = ownScratch(setup);
-  const localFeature = localRow + align(x.rows * 4);
-  const work = localFeature + align(x.cols * 4);
+  const localFeature = ownScratch(setup, x.cols * 4);
+  const localRow = localFeature + align(x.cols * 4);
+  const work = localRow + align(x.rows * 4);
   const u32 = (address: number, length: number) => new Uint32Array(memory.buffer, address, length);
   const between = ({ indptr, indices }: { indptr: number; indices: number }, row: number) => {
     const [start, end] = u32(indptr + row * 4, 2);
     return { address: indices + start * 4, length: end - start };
   };
-  const positiveDiagonal = 1 / (2 * o.costPositive);
-  const negativeDiagonal = 1 / (2 * o.costNegative);
+  const hinge = o.loss === 'squared-hinge';
+  const solve = hinge ? kernels.solveSquaredHinge : kernels.solveLogistic;
+  const diagonals = hinge ? [1 / (2 * o.costPositive), 1 / (2 * o.costNegative)] : [0, 0];
+  const [positive, negative] = hinge ? diagonals : [o.costPositive, o.costNegative];
 
   return (job) => {
     const level = levels[job.level];
@@ -226,15 +231,15 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
       at('headers'),
       at('entries'),
     );
-    kernels.stepSizes(rows.length, at('headers'), o.bias, positiveDiagonal, negativeDiagonal);
-    const groupBytes = (features + 1) * lanes * 4;
+    kernels.stepSizes(rows.length, at('headers'), o.bias, diagonals[0], diagonals[1]);
+    const groupBytes = (features + 2) * lanes * 4;
     for (let g = 0; g < job.groups; g++) {
       const first = (job.group + g) * lanes;
       const used = Math.min(lanes, children.length - first);
       const labels = children.address + first * 4;
       const { indptr, indices } = level.positives;
       kernels.markPositives(rows.length, at('signs'), localRow, labels, used, indptr, indices);
-      kernels.solveSquaredHinge(
+      solve(
         rows.length,
         at('headers'),
         at('signs'),
@@ -244,8 +249,8 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
         features,
         used,
         o.bias,
-        positiveDiagonal,
-        negativeDiagonal,
+        positive,
+        negative,
         o.epsilon,
         o.iterations,
         new Random(seed, 'solve', job.level, job.cluster, job.group + g).uint32(),
