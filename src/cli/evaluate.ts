@@ -3,6 +3,8 @@ import type { Command } from 'commander';
 import Papa from 'papaparse';
 import { AtomicFile } from '../data/file.ts';
 import { readDataset } from '../data/formats.ts';
+import { readPairs } from '../data/labels.ts';
+import type { Vocabulary } from '../data/vocabulary.ts';
 import { labelReport } from '../judge/bins.ts';
 import { type Comparison, compare } from '../judge/bootstrap.ts';
 import {
@@ -36,6 +38,7 @@ interface EvaluateFlags extends CommonFlags, ReadFlags {
   valid?: string;
   against?: string;
   perLabel?: string;
+  filter?: string;
   top: number;
 }
 
@@ -43,7 +46,7 @@ interface EvaluateFlags extends CommonFlags, ReadFlags {
 interface Answers {
   ranking: Ranking;
   truth: Pattern;
-  labelIds: string[];
+  vocabulary: Vocabulary;
   seconds: number;
 }
 
@@ -60,6 +63,7 @@ export function registerEvaluate(program: Command): void {
     .requiredOption('--test <file>', 'test data with labels')
     .option('--valid <file>', 'validation data: thresholds are chosen on it')
     .option('--against <folder>', 'another model: compare the two on the same rows')
+    .option('--filter <file>', 'pairs to leave out, `row label` on each line')
     .option('--per-label <file>', 'write a .csv with one line per label')
     .option('--top <k>', 'labels predicted per input', positiveInteger('top'), 100)
     .addHelpText(
@@ -99,6 +103,7 @@ async function examine(model: string, flags: EvaluateFlags, terminal: Terminal):
     counts: classifier.counts,
     rows: classifier.rows,
     propensity: { a, b },
+    exclude: flags.filter ? await readPairs(flags.filter, answers.truth.rows, answers.vocabulary) : undefined,
     validation: flags.valid ? await answer(classifier, flags.valid, flags, terminal) : undefined,
     seed: flags.seed,
   };
@@ -120,7 +125,7 @@ async function answer(
   const { top } = flags;
   const ranking = await classifier.rank(dataset, { top, threads: terminal.threads, signal: terminal.signal });
   const seconds = (performance.now() - started) / 1000;
-  return { ranking, truth: dataset.labels, labelIds: Array.from(vocabulary, ({ id }) => id), seconds };
+  return { ranking, truth: dataset.labels, vocabulary, seconds };
 }
 
 const depths = [1, 3, 5, 10] as const;
@@ -191,13 +196,8 @@ function showComparison(comparison: Record<string, Comparison>, other: string, o
 async function writeLabelReport(path: string, { classifier, ...answers }: Examined): Promise<void> {
   const report = labelReport(answers.ranking, answers.truth, { counts: classifier.counts });
   const fields = ['trained', 'positives', 'predicted', 'hits', 'precision', 'recall', 'f1'] as const;
-  const rows = answers.labelIds.map((id, label) => {
-    const known = label < classifier.vocabulary.size;
-    return [
-      id,
-      known ? classifier.vocabulary.name(label) : '',
-      ...fields.map((field) => report[field][label]),
-    ];
+  const rows = Array.from(answers.vocabulary, ({ id, name = '' }, label) => {
+    return [id, name, ...fields.map((field) => report[field][label])];
   });
   const file = await AtomicFile.create(path);
   await file.write(`${Papa.unparse([['id', 'name', ...fields], ...rows], { newline: '\n' })}\n`);

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readIdList, readLabels } from './labels.ts';
+import { readIdList, readLabels, readPairs } from './labels.ts';
+import { Vocabulary } from './vocabulary.ts';
 
 let folder: string;
 let next = 0;
@@ -151,5 +152,26 @@ describe('readIdList', () => {
       'http://x/1',
       '3',
     ]);
+  });
+});
+
+describe('readPairs', () => {
+  const vocabulary = new Vocabulary([{ id: '7' }, { id: '9' }]);
+  const pairs = async (content: string) => readPairs(await write('.txt', content), 3, vocabulary);
+
+  it('gives rows and columns, without labels that are not known', async () => {
+    expect(await pairs('0 9\n2 7\n\n1 100\n')).toEqual([
+      [0, 1],
+      [2, 0],
+    ]);
+  });
+
+  it.each([
+    ['0 7\n3 7\n', /:2: row must be a whole number below 3, got "3"/],
+    ['x 7\n', /:1: row must be a whole number below 3, got "x"/],
+    ['0\n', /:1: line must be a row and a label, got "0"/],
+    ['0 7 9\n', /:1: line must be a row and a label/],
+  ])('refuses %j', async (content, message) => {
+    await expect(pairs(content)).rejects.toThrow(message);
   });
 });

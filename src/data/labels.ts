@@ -6,7 +6,7 @@ import { findColumn, parseRoles, single } from './columns.ts';
 import { extensionOf, readLines } from './file.ts';
 import { readMulanLabels } from './mulan.ts';
 import { readSkos } from './skos.ts';
-import type { Label } from './vocabulary.ts';
+import type { Label, Vocabulary } from './vocabulary.ts';
 
 export interface LabelOptions {
   /** For tables: `id=1,name=3,altNames=4,parents=5`, names from the header or positions. */
@@ -53,6 +53,33 @@ export async function readIdList(path: string): Promise<string[]> {
     for (const line of lines) if (line.trim() !== '') ids.push(plainId(line));
   }
   return ids;
+}
+
+/**
+ * Pairs to leave out of an evaluation, `row label` on each line, rows counted from 0 and labels by id (the
+ * `filter_labels_test.txt` of the XMC repository). A label that the vocabulary does not know cannot be predicted anyway.
+ */
+export async function readPairs(
+  path: string,
+  rows: number,
+  vocabulary: Vocabulary,
+): Promise<[number, number][]> {
+  const pairs: [number, number][] = [];
+  for await (const { first, lines } of readLines(path)) {
+    lines.forEach((line, i) => {
+      const [row, id, ...rest] = line.trim().split(/\s+/);
+      if (row === '') return;
+      const place = { file: path, line: first + i };
+      if (id === undefined || rest.length > 0)
+        throw badInput('line must be a row and a label', { ...place, value: line });
+      if (!/^\d+$/.test(row) || Number(row) >= rows) {
+        throw badInput(`row must be a whole number below ${rows}`, { ...place, value: row });
+      }
+      const column = vocabulary.column(id);
+      if (column !== undefined) pairs.push([Number(row), column]);
+    });
+  }
+  return pairs;
 }
 
 /** Annif writes URIs in angle brackets. */
