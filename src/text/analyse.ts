@@ -1,9 +1,10 @@
 // Words → terms: stop words, stems, word n-grams and the character n-grams inside words. Says which terms occur where;
 // counting and weighing them is done elsewhere.
+import { UmbelError } from '../errors.ts';
 import { Lexicon, type TermIndex } from './lexicon.ts';
 import { english } from './stopwords.ts';
 import { Tokeniser } from './tokenise.ts';
-import { decode, encode } from './utf8.ts';
+import { fromBlocks, toBlocks } from './utf8.ts';
 import type { TextOptions } from './vectoriser.ts';
 
 /** Takes one occurrence of a term; `start` and `end` are its place in the folded text where places were asked for. */
@@ -34,9 +35,18 @@ export async function wordFilters(
 ): Promise<WordFilters> {
   const words = options.stopWords === 'english' ? [...english, ...stopWords] : stopWords;
   if (options.stem === 'none') return { stopWords: words };
-  const { default: snowball } = await import('snowball-stemmers');
-  const stemmer = snowball.newStemmer(options.stem);
+  const stemmer = (await loadStemmers()).newStemmer(options.stem);
   return { stopWords: words, stem: (word) => stemmer.stem(word) || word };
+}
+
+async function loadStemmers() {
+  try {
+    return await import('snowball-stemmers');
+  } catch {
+    throw new UmbelError('missing-package', 'stemming needs the package snowball-stemmers', {
+      hint: 'a page without a bundler needs an import map that says where it is, as an ES module',
+    });
+  }
 }
 
 export class Analyser {
@@ -83,8 +93,8 @@ export class Analyser {
     for (const { word, start } of this.#tokeniser.placedWords(text)) {
       this.#wordStart = start;
       this.#wordEnd = start + word.length;
-      const bytes = encode(word);
-      this.#word(bytes, 0, bytes.length);
+      const blocks = toBlocks(word);
+      this.#word(blocks, 0, blocks.length);
     }
   }
 
@@ -94,12 +104,12 @@ export class Analyser {
     this.#lastPair = -1;
   }
 
-  readonly #word = (bytes: Uint8Array, start: number, end: number): void => {
+  readonly #word = (blocks: Int32Array, start: number, end: number): void => {
     if (this.#isPlain) {
-      this.#token(this.#index.string(bytes, start, end));
+      this.#token(this.#index.string(blocks, start, end));
       return;
     }
-    const known = this.#recall(bytes, start, end);
+    const known = this.#recall(blocks, start, end);
     if (!known) return;
     const { token, grams } = known;
     if (this.#options.ngrams > 0) this.#token(token);
@@ -123,13 +133,13 @@ export class Analyser {
     this.#lastStart = this.#wordStart;
   }
 
-  #recall(bytes: Uint8Array, start: number, end: number): Known | undefined {
+  #recall(blocks: Int32Array, start: number, end: number): Known | undefined {
     if (this.#known.length >= maxRemembered) {
       this.#words = new Lexicon();
       this.#known = [];
     }
-    const id = this.#words.string(bytes, start, end);
-    if (id === this.#known.length) this.#known.push(this.#study(decode(bytes, start, end)));
+    const id = this.#words.string(blocks, start, end);
+    if (id === this.#known.length) this.#known.push(this.#study(fromBlocks(blocks, start, end)));
     return this.#known[id];
   }
 
@@ -149,8 +159,8 @@ export class Analyser {
   }
 
   #number(name: string): number {
-    const bytes = encode(name);
-    return this.#index.string(bytes, 0, bytes.length);
+    const blocks = toBlocks(name);
+    return this.#index.string(blocks, 0, blocks.length);
   }
 }
 

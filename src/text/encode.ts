@@ -2,7 +2,7 @@
 // and in a browser, and what worker threads run.
 import { Analyser, gramMark, type WordFilters } from './analyse.ts';
 import { hashedTerms, Lexicon } from './lexicon.ts';
-import type { Packed } from './utf8.ts';
+import { decode, type Packed, toBlocks } from './utf8.ts';
 import type { TextOptions } from './vectoriser.ts';
 import { inverseFrequency, RowCounter, type Rows, type Weights, weigh } from './weigh.ts';
 
@@ -90,23 +90,13 @@ export const weightsOf = ({ options, documents, rows }: Fitted): Weights => ({
 function addNames(lexicon: Lexicon, { bytes, offsets }: Packed): Int32Array {
   const terms = new Int32Array(offsets.length - 1);
   for (let i = 0; i < terms.length; i++) {
-    const [start, end] = [offsets[i], offsets[i + 1]];
-    terms[i] =
-      bytes[start] === gramMark.charCodeAt(0)
-        ? lexicon.string(bytes, start, end)
-        : addWords(lexicon, bytes, start, end);
+    const name = decode(bytes, offsets[i], offsets[i + 1]);
+    terms[i] = -1;
+    for (const word of name.startsWith(gramMark) ? [name] : name.split(' ')) {
+      const blocks = toBlocks(word);
+      const string = lexicon.string(blocks, 0, blocks.length);
+      terms[i] = terms[i] < 0 ? string : lexicon.pair(terms[i], string);
+    }
   }
   return terms;
-}
-
-function addWords(lexicon: Lexicon, bytes: Uint8Array, start: number, end: number): number {
-  let term = -1;
-  let wordStart = start;
-  for (let i = start; i <= end; i++) {
-    if (i < end && bytes[i] !== 0x20) continue;
-    const word = lexicon.string(bytes, wordStart, i);
-    term = term < 0 ? word : lexicon.pair(term, word);
-    wordStart = i + 1;
-  }
-  return term;
 }

@@ -1,10 +1,10 @@
-// Terms → numbers. A term is a UTF-8 string, or a pair of terms (an n-gram is the pair of its first n-1 words and its
+// Terms → numbers. A term is a string in blocks, or a pair of terms (an n-gram is the pair of its first n-1 words and its
 // last), so that an n-gram costs two numbers and no text. Open addressing over typed arrays; no strings are made.
-import { enlarge, type Packed } from './utf8.ts';
+import { bytesInBlocks, enlarge, type Packed } from './utf8.ts';
 
 /** Numbers terms; -1 for one it does not know. */
 export interface TermIndex {
-  string(bytes: Uint8Array, start: number, end: number): number;
+  string(blocks: Int32Array, start: number, end: number): number;
   /** -1 also when either part is. */
   pair(first: number, last: number): number;
 }
@@ -14,7 +14,7 @@ export interface TermList {
   first: Int32Array;
   second: Int32Array;
   /** The strings, one after the other. */
-  bytes: Uint8Array;
+  blocks: Int32Array;
 }
 
 export class Lexicon implements TermIndex {
@@ -22,37 +22,37 @@ export class Lexicon implements TermIndex {
   frozen = false;
   /**
    * Four numbers per slot, side by side so that a look-up touches memory once: hash, term + 1, and what the term is:
-   * -1 - offset of its bytes and its length, or the two terms of a pair. At most half the slots are taken.
+   * -1 - offset of its blocks and its length, or the two terms of a pair. At most half the slots are taken.
    */
   #slots = new Int32Array(4 * 2048);
   /** What each term is, as in its slot. */
   #terms = new Int32Array(2 * 1024);
-  #bytes = new Uint8Array(8192);
-  #bytesUsed = 0;
+  #blocks = new Int32Array(2048);
+  #blocksUsed = 0;
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  string(bytes: Uint8Array, start: number, end: number): number {
-    const hash = hashBytes(bytes, start, end);
+  string(blocks: Int32Array, start: number, end: number): number {
+    const hash = hashBlocks(blocks, start, end);
     const length = end - start;
     const slots = this.#slots;
-    const known = this.#bytes;
+    const known = this.#blocks;
     let at = slotOf(hash, slots);
     search: for (; slots[at + 1] !== 0; at = (at + 4) & (slots.length - 1)) {
       if (slots[at] !== hash || slots[at + 3] !== length) continue;
       const offset = -1 - slots[at + 2];
       if (offset < 0) continue;
-      for (let i = 0; i < length; i++) if (known[offset + i] !== bytes[start + i]) continue search;
+      for (let i = 0; i < length; i++) if (known[offset + i] !== blocks[start + i]) continue search;
       return slots[at + 1] - 1;
     }
     if (this.frozen) return -1;
-    const offset = this.#bytesUsed;
-    this.#bytesUsed = offset + length;
-    if (this.#bytesUsed > known.length) this.#bytes = enlarge(known, 2 * this.#bytesUsed);
-    this.#bytes.set(bytes.subarray(start, end), offset);
+    const offset = this.#blocksUsed;
+    this.#blocksUsed = offset + length;
+    if (this.#blocksUsed > known.length) this.#blocks = enlarge(known, 2 * this.#blocksUsed);
+    this.#blocks.set(blocks.subarray(start, end), offset);
     return this.#add(at, hash, -1 - offset, length);
   }
 
@@ -71,24 +71,24 @@ export class Lexicon implements TermIndex {
   list(from = 0): TermList {
     const count = this.#size - from;
     const [first, second] = [new Int32Array(count), new Int32Array(count)];
-    let bytesFrom = this.#bytesUsed;
+    let blocksFrom = this.#blocksUsed;
     for (let i = count - 1; i >= 0; i--) {
       const term = 2 * (from + i);
       first[i] = Math.max(this.#terms[term], -1);
       second[i] = this.#terms[term + 1];
-      if (first[i] < 0) bytesFrom = -1 - this.#terms[term];
+      if (first[i] < 0) blocksFrom = -1 - this.#terms[term];
     }
-    return { first, second, bytes: this.#bytes.slice(bytesFrom, this.#bytesUsed) };
+    return { first, second, blocks: this.#blocks.slice(blocksFrom, this.#blocksUsed) };
   }
 
   /** Adds the next of another lexicon's terms; `numbers` says what its first `known` terms are here, and is continued. */
-  merge({ first, second, bytes }: TermList, numbers: Int32Array, known: number): void {
+  merge({ first, second, blocks }: TermList, numbers: Int32Array, known: number): void {
     let offset = 0;
     for (let i = 0; i < first.length; i++) {
       if (first[i] >= 0) {
         numbers[known + i] = this.pair(numbers[first[i]], numbers[second[i]]);
       } else {
-        numbers[known + i] = this.string(bytes, offset, offset + second[i]);
+        numbers[known + i] = this.string(blocks, offset, offset + second[i]);
         offset += second[i];
       }
     }
@@ -98,31 +98,33 @@ export class Lexicon implements TermIndex {
   names(terms: Uint32Array): Packed {
     const offsets = new Uint32Array(terms.length + 1);
     let bytes = new Uint8Array(16 * terms.length);
+    let end = 0;
     for (let i = 0; i < terms.length; i++) {
-      const length = this.#nameLength(terms[i]);
-      offsets[i + 1] = offsets[i] + length;
-      if (offsets[i + 1] > bytes.length) bytes = enlarge(bytes, 2 * offsets[i + 1]);
-      this.#writeName(terms[i], bytes, offsets[i + 1]);
+      const longest = end + this.#longestName(terms[i]);
+      if (longest > bytes.length) bytes = enlarge(bytes, 2 * longest);
+      end = this.#writeName(terms[i], bytes, end);
+      offsets[i + 1] = end;
     }
-    return { bytes: bytes.slice(0, offsets[terms.length]), offsets };
+    return { bytes: bytes.slice(0, end), offsets };
   }
 
-  #nameLength(term: number): number {
+  /** The length of a name with its padding. */
+  #longestName(term: number): number {
     const [first, second] = [this.#terms[2 * term], this.#terms[2 * term + 1]];
-    return first < 0 ? second : this.#nameLength(first) + 1 + this.#nameLength(second);
+    return first < 0 ? 4 * second : this.#longestName(first) + 1 + this.#longestName(second);
   }
 
-  /** Writes backwards from `end`; returns where it starts. */
-  #writeName(term: number, bytes: Uint8Array, end: number): number {
+  #writeName(term: number, bytes: Uint8Array, start: number): number {
     const [first, second] = [this.#terms[2 * term], this.#terms[2 * term + 1]];
     if (first >= 0) {
-      const middle = this.#writeName(second, bytes, end) - 1;
+      const middle = this.#writeName(first, bytes, start);
       bytes[middle] = 0x20;
-      return this.#writeName(first, bytes, middle);
+      return this.#writeName(second, bytes, middle + 1);
     }
-    const offset = -1 - first;
-    for (let i = 0; i < second; i++) bytes[end - second + i] = this.#bytes[offset + i];
-    return end - second;
+    const [known, offset] = [new Uint8Array(this.#blocks.buffer), -1 - first];
+    const length = bytesInBlocks(known, offset, offset + second);
+    for (let i = 0; i < length; i++) bytes[start + i] = known[4 * offset + i];
+    return start + length;
   }
 
   #add(at: number, hash: number, first: number, second: number): number {
@@ -148,9 +150,9 @@ export class Lexicon implements TermIndex {
   }
 }
 
-/** Numbers terms by a hash of their bytes alone: nothing to learn or keep, and different terms may share a number. */
+/** Numbers terms by a hash of their blocks alone: nothing to learn or keep, and different terms may share a number. */
 export const hashedTerms: TermIndex = {
-  string: (bytes, start, end) => hashBytes(bytes, start, end) & 0x7fffffff,
+  string: (blocks, start, end) => hashBlocks(blocks, start, end) & 0x7fffffff,
   pair: (first, last) => (first < 0 || last < 0 ? -1 : hashPair(first, last) & 0x7fffffff),
 };
 
@@ -163,10 +165,13 @@ function fillSlot(slots: Int32Array, at: number, hash: number, term: number, fir
   slots[at + 3] = second;
 }
 
-/** FNV-1a, then mixed so that the low bits depend on all. */
-function hashBytes(bytes: Uint8Array, start: number, end: number): number {
+function hashBlocks(blocks: Int32Array, start: number, end: number): number {
   let hash = 0x811c9dc5;
-  for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
+  for (let i = start; i < end; i++) {
+    hash = Math.imul(hash ^ blocks[i], 0x9e3779b1);
+    // A multiplication only carries upwards: without this, the last letters of a block would not reach the low bits.
+    hash ^= hash >>> 15;
+  }
   return mix(hash);
 }
 

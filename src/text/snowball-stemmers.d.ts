@@ -1,5 +1,4 @@
 // The package ships no types.
 declare module 'snowball-stemmers' {
-  const snowball: { newStemmer(language: string): { stem(word: string): string } };
-  export default snowball;
+  export function newStemmer(language: string): { stem(word: string): string };
 }

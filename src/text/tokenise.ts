@@ -4,12 +4,12 @@
 // `unicode` words are letters, digits, underscores and the marks on them, at least two characters (Python's \w leaves
 // marks out and so cuts Hindi words apart). Scripts written without spaces give overlapping pairs of characters.
 // `sklearn` words are exactly those of scikit-learn's default pattern `(?u)\b\w\w+\b` after `str.lower()`.
-import { decode, encode } from './utf8.ts';
+import { decode, enlarge, toBlocks } from './utf8.ts';
 
 export type WordRule = 'unicode' | 'sklearn';
 
-/** Takes one word, folded, as UTF-8: `bytes[start..end)`, valid only during the call. */
-export type TakeWord = (bytes: Uint8Array, start: number, end: number) => void;
+/** Takes one folded word: `blocks[start..end)`, valid only during the call. */
+export type TakeWord = (blocks: Int32Array, start: number, end: number) => void;
 
 /** A folded word and its place in the folded text. */
 export interface PlacedWord {
@@ -41,7 +41,10 @@ export class Tokeniser {
   readonly #rule: WordRule;
   readonly #stripAccents: boolean;
   readonly #foldTable: Uint16Array;
-  #folded = new Uint8Array(1024);
+  /** The folded words of the text at hand: word i is `#blocks[#starts[i]..#starts[i + 1])`. */
+  #blocks = new Int32Array(256);
+  #bytes = new Uint8Array(this.#blocks.buffer);
+  #starts = new Uint32Array(256);
 
   constructor(rule: WordRule, stripAccents: boolean) {
     this.#rule = rule;
@@ -51,20 +54,12 @@ export class Tokeniser {
 
   /** Gives every word of the UTF-8 text `bytes[from..to)` to `take`, in order. */
   words(bytes: Uint8Array, from: number, to: number, take: TakeWord): void {
-    const length = this.#foldBytes(bytes, from, to);
-    if (length < 0) {
-      for (const { word } of this.placedWords(decode(bytes, from, to))) {
-        const encoded = encode(word);
-        take(encoded, 0, encoded.length);
-      }
-      return;
-    }
-    const folded = this.#folded;
-    let start = 0;
-    for (let i = 0; i < length; i++) {
-      if (folded[i] !== separator) continue;
-      if (i - start >= 2 && i - start > sequenceLength(folded[start])) take(folded, start, i);
-      start = i + 1;
+    const count = this.#foldWords(bytes, from, to);
+    for (let i = 0; i < count; i++) take(this.#blocks, this.#starts[i], this.#starts[i + 1]);
+    if (count >= 0) return;
+    for (const { word } of this.placedWords(decode(bytes, from, to))) {
+      const blocks = toBlocks(word);
+      take(blocks, 0, blocks.length);
     }
   }
 
@@ -92,31 +87,54 @@ export class Tokeniser {
     return { starts, ends };
   }
 
-  /** Folds into `#folded` with zeros for separators; -1 when the table cannot fold the text. */
-  #foldBytes(bytes: Uint8Array, from: number, to: number): number {
-    // Folding makes two bytes three at most.
-    const capacity = (to - from) * 2 + 1;
-    if (capacity > this.#folded.length) this.#folded = new Uint8Array(2 * capacity);
-    const folded = this.#folded;
+  /** Fills `#blocks` and `#starts` and returns the number of words; -1 when the table cannot fold the text. */
+  #foldWords(bytes: Uint8Array, from: number, to: number): number {
+    // Folding and padding at most double a word and the separator after it.
+    if (to - from + 4 > 2 * this.#blocks.length) {
+      this.#blocks = new Int32Array(to - from + 4);
+      this.#bytes = new Uint8Array(this.#blocks.buffer);
+    }
+    if (to - from + 2 > this.#starts.length) this.#starts = enlarge(this.#starts, 2 * (to - from));
+    const folded = this.#bytes;
+    const starts = this.#starts;
     const table = this.#foldTable;
-    let size = 0;
-    for (let i = from; i < to; i++) {
-      const byte = bytes[i];
+    let [count, start, size] = [0, 0, 0];
+    for (let i = from; i <= to; i++) {
+      const byte = i < to ? bytes[i] : 0;
       if (byte < 0x80) {
-        folded[size++] = table[byte];
+        const unit = table[byte];
+        folded[size] = unit;
+        if (unit !== separator) {
+          size++;
+          continue;
+        }
+      } else {
+        if (byte >= 0xf0) return -1;
+        const isLong = byte >= 0xe0;
+        const point = isLong
+          ? ((byte & 0x0f) << 12) | ((bytes[i + 1] & 0x3f) << 6) | (bytes[i + 2] & 0x3f)
+          : ((byte & 0x1f) << 6) | (bytes[i + 1] & 0x3f);
+        i += isLong ? 2 : 1;
+        const unit = table[point];
+        if (unit === special) return -1;
+        if (unit !== separator) {
+          size = writeUnit(folded, size, unit);
+          continue;
+        }
+      }
+      if (size - start <= sequenceLength(folded[start])) {
+        size = start;
         continue;
       }
-      if (byte >= 0xf0) return -1;
-      const point =
-        byte < 0xe0
-          ? ((byte & 0x1f) << 6) | (bytes[++i] & 0x3f)
-          : ((byte & 0x0f) << 12) | ((bytes[++i] & 0x3f) << 6) | (bytes[++i] & 0x3f);
-      const unit = table[point];
-      if (unit === special) return -1;
-      size = writeUnit(folded, size, unit);
+      // Three zeros whatever the length: a loop that stops where needed costs more in wrong guesses.
+      folded[size] = 0;
+      folded[size + 1] = 0;
+      folded[size + 2] = 0;
+      size = (size + 3) & ~3;
+      start = size;
+      starts[++count] = size >> 2;
     }
-    folded[size] = separator;
-    return size + 1;
+    return count;
   }
 
   #fold(text: string): string {

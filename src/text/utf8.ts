@@ -1,10 +1,8 @@
-// Strings as UTF-8 bytes in typed arrays: what tokenising, hashing and saving work on, so that no strings are made for
-// the words of a text.
+// Strings as UTF-8 in typed arrays, so that no strings are made for the words of a text. Texts and names are packed as
+// bytes; words are cut into blocks of four bytes, zeros at the end, to be hashed and compared four bytes at a time.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-
-export const encode = (text: string): Uint8Array => encoder.encode(text);
 
 export const decode = (bytes: Uint8Array, start = 0, end = bytes.length): string =>
   decoder.decode(bytes.subarray(start, end));
@@ -30,6 +28,25 @@ export function pack(texts: readonly string[], first = 0, last = texts.length): 
     offsets[i - first + 1] = end;
   }
   return { bytes: bytes.slice(0, end), offsets };
+}
+
+/** A string as whole blocks. */
+export function toBlocks(text: string): Int32Array {
+  const blocks = new Int32Array(((3 * text.length) >> 2) + 1);
+  const { written } = encoder.encodeInto(text, new Uint8Array(blocks.buffer));
+  return blocks.subarray(0, (written + 3) >> 2);
+}
+
+export function fromBlocks(blocks: Int32Array, start: number, end: number): string {
+  const bytes = new Uint8Array(blocks.buffer, blocks.byteOffset);
+  return decode(bytes, 4 * start, 4 * start + bytesInBlocks(bytes, start, end));
+}
+
+/** How many bytes of `blocks[start..end)`, seen as bytes, are not padding. */
+export function bytesInBlocks(bytes: Uint8Array, start: number, end: number): number {
+  let last = 4 * end;
+  while (last > 4 * start && bytes[last - 1] === 0) last--;
+  return last - 4 * start;
 }
 
 /** A longer copy; what is new is zero. */

@@ -75,27 +75,39 @@ export class RowCounter {
   }
 }
 
+/** A row is sorted as numbers that hold a column and, below it, a place in the row: more than any text has words. */
+const placeLimit = 2 ** 22;
+
 /** TF-IDF of counted rows; `columns` says which column a term is, -1 for none. */
 export function weigh({ indptr, terms, counts }: Counts, columns: Int32Array, weights: Weights): Rows {
   const rows = indptr.length - 1;
   const kept = new Uint32Array(rows + 1);
   const indices = new Uint32Array(terms.length);
   const values = new Float32Array(terms.length);
-  let row = new Row(64);
+  let keys = new Float64Array(64);
   let size = 0;
-  for (let i = 0; i < rows; i++) {
-    if (indptr[i + 1] - indptr[i] > row.capacity) row = new Row(2 * (indptr[i + 1] - indptr[i]));
+  for (let row = 0; row < rows; row++) {
+    const [start, end] = [indptr[row], indptr[row + 1]];
+    if (end - start > keys.length) keys = new Float64Array(2 * (end - start));
     let length = 0;
-    for (let p = indptr[i]; p < indptr[i + 1]; p++) {
+    for (let p = start; p < end; p++) {
       const column = columns[terms[p]];
-      if (column < 0) continue;
-      row.columns[length] = column;
-      row.values[length] = weight(counts[p], column, weights);
-      length++;
+      if (column >= 0) keys[length++] = column * placeLimit + (p - start);
     }
-    row.write(length, weights.normalise, indices, values, size);
+    sortNumbers(keys, length);
+    let squares = 0;
+    for (let i = 0; i < length; i++) {
+      const column = Math.floor(keys[i] / placeLimit);
+      const value = weight(counts[start + (keys[i] - column * placeLimit)], column, weights);
+      indices[size + i] = column;
+      // The key is spent: its place keeps the value in full precision until the length of the row is known.
+      keys[i] = value;
+      squares += value * value;
+    }
+    const scale = weights.normalise && squares > 0 ? 1 / Math.sqrt(squares) : 1;
+    for (let i = 0; i < length; i++) values[size + i] = keys[i] * scale;
     size += length;
-    kept[i + 1] = size;
+    kept[row + 1] = size;
   }
   return size === terms.length
     ? { indptr: kept, indices, values }
@@ -107,59 +119,17 @@ function weight(count: number, column: number, { idf, sublinear }: Weights): num
   return idf ? frequency * idf[column] : frequency;
 }
 
-/** One row being made. */
-class Row {
-  readonly capacity: number;
-  readonly columns: Int32Array;
-  readonly values: Float64Array;
-  readonly #ranks: Uint32Array;
-  readonly #sorted: Float64Array;
-
-  constructor(capacity: number) {
-    this.capacity = capacity;
-    this.columns = new Int32Array(capacity);
-    this.values = new Float64Array(capacity);
-    this.#ranks = new Uint32Array(capacity);
-    this.#sorted = new Float64Array(capacity);
+/** Insertion sort wins on rows as short as titles. */
+function sortNumbers(numbers: Float64Array, length: number): void {
+  if (length > 32) {
+    numbers.subarray(0, length).sort();
+    return;
   }
-
-  /** Writes the first `length` columns in ascending order. */
-  write(
-    length: number,
-    normalise: boolean,
-    indices: Uint32Array,
-    values: Float32Array,
-    offset: number,
-  ): void {
-    const ranks = this.#rank(length);
-    const sorted = this.#sorted;
-    for (let i = 0; i < length; i++) {
-      indices[offset + ranks[i]] = this.columns[i];
-      sorted[ranks[i]] = this.values[i];
-    }
-    let squares = 0;
-    // Summed in column order, which does not depend on who numbered the terms.
-    for (let i = 0; i < length; i++) squares += sorted[i] * sorted[i];
-    const scale = normalise && squares > 0 ? 1 / Math.sqrt(squares) : 1;
-    for (let i = 0; i < length; i++) values[offset + i] = sorted[i] * scale;
-  }
-
-  /** How many columns are below each. Comparing all with all needs no branches, which wins on rows as short as titles. */
-  #rank(length: number): Uint32Array {
-    const { columns } = this;
-    const ranks = this.#ranks;
-    if (length > 64) {
-      const order = Array.from({ length }, (_, i) => i).sort((a, b) => columns[a] - columns[b]);
-      for (let rank = 0; rank < length; rank++) ranks[order[rank]] = rank;
-      return ranks;
-    }
-    for (let i = 0; i < length; i++) {
-      const column = columns[i];
-      let rank = 0;
-      for (let j = 0; j < length; j++) rank += (columns[j] - column) >>> 31;
-      ranks[i] = rank;
-    }
-    return ranks;
+  for (let i = 1; i < length; i++) {
+    const number = numbers[i];
+    let j = i - 1;
+    for (; j >= 0 && numbers[j] > number; j--) numbers[j + 1] = numbers[j];
+    numbers[j + 1] = number;
   }
 }
 

@@ -1,0 +1,145 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { UmbelError } from '../errors.ts';
+import { Pool, runJobs, type Task } from './pool.ts';
+
+let folder: string;
+let module: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'umbel-pool-'));
+  const file = join(folder, 'tasks.mjs');
+  module = pathToFileURL(file).href;
+  const errors = new URL('../../dist/errors.js', import.meta.url).href;
+  await writeFile(
+    file,
+    `import { UmbelError } from ${JSON.stringify(errors)};
+     import { threadId } from 'node:worker_threads';
+     export const times = (factor) => (x) => {
+       if (x < 0) throw new UmbelError('input', 'x must not be negative', { value: x, line: 3 });
+       if (x === 404) throw new RangeError('no such x');
+       if (x === 500) process.exit(7);
+       return x * factor;
+     };
+     export const broken = () => { throw new UmbelError('usage', 'setup must be right'); };
+     export const who = () => () => threadId;
+     export const sleep = () => (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+     let last;
+     export const arrays = () => (n) => {
+       const moved = last && last.length === 0;
+       last = new Float32Array(n).fill(n);
+       return { moved, nested: [{ last }], view: new Uint8Array(new ArrayBuffer(8), 2, 3).fill(n) };
+     };`,
+  );
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+const task = <Setup, Job, Result>(name: string): Task<Setup, Job, Result> => ({ module, name });
+const times = () => task<number, number, number>('times');
+const manyJobs = Array.from({ length: 40 }, (_, i) => i);
+
+describe.each([1, 3])('a pool of %i', (threads) => {
+  it('returns results in job order', async () => {
+    const results = await runJobs(times(), 3, manyJobs, { threads });
+    expect(results).toEqual(manyJobs.map((x) => 3 * x));
+  });
+
+  it('tells of every result once', async () => {
+    const seen: number[][] = [];
+    await runJobs(times(), 2, manyJobs, { threads, onResult: (result, index) => seen.push([index, result]) });
+    expect(seen.sort(([a], [b]) => a - b)).toEqual(manyJobs.map((x) => [x, 2 * x]));
+  });
+
+  it('does nothing when there are no jobs', async () => {
+    expect(await runJobs(times(), 2, [], { threads })).toEqual([]);
+  });
+
+  it('makes the jobs of a generator only as they are needed', async () => {
+    let [made, done, ahead] = [0, 0, 0];
+    function* jobs() {
+      for (; made < 50; made++) {
+        ahead = Math.max(ahead, made - done);
+        yield made;
+      }
+    }
+    await runJobs(times(), 1, jobs(), { threads, onResult: () => done++ });
+    expect(done).toBe(50);
+    expect(ahead).toBeLessThanOrEqual(threads + 2);
+  });
+
+  it('throws the error of a job as it was', async () => {
+    const failure = runJobs(times(), 2, [1, 2, -5, 3], { threads });
+    await expect(failure).rejects.toMatchObject({
+      name: 'UmbelError',
+      code: 'input',
+      rule: 'x must not be negative',
+      detail: { value: -5, line: 3 },
+    });
+    await expect(runJobs(times(), 2, [1, 404], { threads })).rejects.toThrow(new RangeError('no such x'));
+  });
+
+  it('throws the error of a setup', async () => {
+    await expect(runJobs(task('broken'), 0, [1, 2], { threads })).rejects.toMatchObject({ code: 'usage' });
+  });
+
+  it('throws what a listener throws', async () => {
+    const onResult = () => {
+      throw new Error('listener');
+    };
+    await expect(runJobs(times(), 2, [1, 2], { threads, onResult })).rejects.toThrow('listener');
+  });
+
+  it('stops when cancelled', async () => {
+    const controller = new AbortController();
+    let done = 0;
+    const onResult = () => {
+      done++;
+      controller.abort();
+    };
+    const sleeping = runJobs(task('sleep'), 0, Array(200).fill(20), {
+      threads,
+      signal: controller.signal,
+      onResult,
+    });
+    await expect(sleeping).rejects.toMatchObject({ code: 'cancelled' });
+    expect(done).toBeLessThan(20);
+    await expect(runJobs(times(), 1, [1, 2], { threads, signal: AbortSignal.abort() })).rejects.toMatchObject(
+      { code: 'cancelled' },
+    );
+  });
+});
+
+it('an UmbelError thrown in a thread is one here', async () => {
+  await expect(runJobs(times(), 2, [1, -5], { threads: 2 })).rejects.toBeInstanceOf(UmbelError);
+});
+
+it('a worker that dies is an error, not a silence', async () => {
+  await expect(runJobs(times(), 2, [1, 500, 3], { threads: 2 })).rejects.toThrow('ended with code 7');
+});
+
+it('threads live from run to run and can be used after a failure', async () => {
+  const pool = new Pool(2);
+  try {
+    const jobs = Array(20).fill(0);
+    const first = new Set(await pool.run(task<number, number, number>('who'), 0, jobs));
+    const second = new Set(await pool.run(task<number, number, number>('who'), 0, jobs));
+    expect([...second].every((id) => first.has(id))).toBe(true);
+    await expect(pool.run(times(), 1, [1, -1])).rejects.toThrow('negative');
+    expect(await pool.run(times(), 5, [1, 2])).toEqual([5, 10]);
+  } finally {
+    await pool.close();
+  }
+});
+
+it('whole typed arrays in a result move, views are copied', async () => {
+  type Result = { moved?: boolean; nested: { last: Float32Array }[]; view: Uint8Array };
+  const results = await runJobs(task<number, number, Result>('arrays'), 0, [4, 5, 6, 7], { threads: 2 });
+  expect(results.map(({ nested }) => [...nested[0].last])).toEqual([4, 5, 6, 7].map((n) => Array(n).fill(n)));
+  expect(results.map(({ view }) => view.length)).toEqual([3, 3, 3, 3]);
+  expect(results.filter(({ moved }) => moved === false)).toEqual([]);
+  expect(results.some(({ moved }) => moved)).toBe(true);
+});
