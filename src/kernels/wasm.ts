@@ -1,5 +1,6 @@
 // The compiled kernels and the memory they work in. Kernels take addresses and integers; typed arrays over the same
 // memory are how the rest of the house reads and writes what they see. Runs in Node and in browsers.
+import { UmbelError, UmbelError } from '../errors.ts';
 
 /** Signatures of assembly/index.ts; every argument is an address or a number. */
 export interface Kernels {
@@ -47,13 +48,14 @@ export interface Kernels {
     entries: number,
   ): number;
   markPositives(
+    rows: number,
     count: number,
     signs: number,
     localRow: number,
     labels: number,
     lanes: number,
     indptr: number,
-    rows: number,
+    labelRows: number,
   ): void;
   stepSizes(count: number, headers: number, bias: number, positive: number, negative: number): void;
   solveSquaredHinge: Solve;
@@ -125,13 +127,19 @@ export async function loadKernels(memory: WebAssembly.Memory): Promise<Kernels> 
   const name = isShared(memory) ? 'shared' : 'single';
   const module = modules.get(name) ?? readBinary(`${name}.wasm`).then((bytes) => WebAssembly.compile(bytes));
   modules.set(name, module);
+  // What could not be fetched now may be there at the next try.
+  module.catch(() => modules.delete(name));
   const instance = await WebAssembly.instantiate(await module, { env: { memory } });
   return instance.exports as unknown as Kernels;
 }
 
+/** Pages have one thread and need no shared memory, which few servers allow them. */
+export const inNode = typeof process !== 'undefined' && process.versions?.node !== undefined;
+
 /** A memory that only this thread sees, or one that can be sent to others. */
 export function createMemory(bytes: number, shared: boolean): WebAssembly.Memory {
   const initial = Math.ceil(bytes / page) + 1;
+  if (initial > page) throw tooLarge(bytes);
   return new WebAssembly.Memory({ initial, maximum: page, shared });
 }
 
@@ -156,7 +164,7 @@ export class Arena {
     const address = this.#next;
     this.#next = align(address + bytes);
     const missing = this.#next - this.memory.buffer.byteLength;
-    if (missing > 0) this.memory.grow(Math.ceil(missing / page));
+    if (missing > 0) grow(this.memory, Math.ceil(missing / page), this.#next);
     return address;
   }
 
@@ -173,12 +181,34 @@ export class Arena {
   }
 }
 
+function grow(memory: WebAssembly.Memory, pages: number, bytes: number): void {
+  try {
+    memory.grow(pages);
+  } catch {
+    throw tooLarge(bytes);
+  }
+}
+
+const tooLarge = (bytes: number) =>
+  new UmbelError('too-large', 'the data and the working memory must fit into 4 GB', {
+    value: `${(bytes / 2 ** 30).toFixed(1)} GB`,
+    hint: 'use fewer rows or features, fewer threads, or a higher threshold',
+  });
+
 export const align = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
-/** Browsers fetch the file beside this one; Node reads it, from dist where this is run from the sources. */
+/**
+ * Browsers fetch the file beside this one; Node reads it, from dist where this is run from the sources. Compiled from
+ * bytes, not while it arrives: that would need a server that knows the type of .wasm files.
+ */
 async function readBinary(file: string): Promise<BufferSource> {
   const source = import.meta.url.endsWith('.ts');
   const url = new URL(source ? `../../dist/kernels/${file}` : file, import.meta.url);
-  if (url.protocol !== 'file:') return (await fetch(url)).arrayBuffer();
-  return process.getBuiltinModule('node:fs').readFileSync(url);
+  if (url.protocol === 'file:') return process.getBuiltinModule('node:fs').readFileSync(url);
+  const response = await fetch(url);
+  if (response.ok) return response.arrayBuffer();
+  throw new UmbelError('missing-package', 'kernels must be served beside the scripts', {
+    file: url.href,
+    value: response.status,
+  });
 }

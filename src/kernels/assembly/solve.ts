@@ -75,23 +75,27 @@ function orderByFrequency(features: u32, frequency: usize, from: usize, to: usiz
   }
 }
 
-/** Sets bit `lane` of the sign byte of each row that carries the lane's label, and clears the others. */
+/** Sets bit `lane` of the sign byte of each of the cluster's rows that carries the lane's label, clears the others. */
 export function markPositives(
+  rows: usize,
   count: u32,
   signs: usize,
   localRow: usize,
   labels: usize,
   lanes: u32,
   indptr: usize,
-  rows: usize,
+  labelRows: usize,
 ): void {
   memory.fill(signs, 0, count);
   for (let lane: u32 = 0; lane < lanes; lane++) {
     const label = load<u32>(labels + (lane << 2));
-    const end = rows + (load<u32>(indptr + (label << 2), 4) << 2);
-    for (let p = rows + (load<u32>(indptr + (label << 2)) << 2); p < end; p += 4) {
-      const sign = signs + load<u32>(localRow + (load<u32>(p) << 2));
-      store<u8>(sign, load<u8>(sign) | ((<u8>1) << (<u8>lane)));
+    const end = labelRows + (load<u32>(indptr + (label << 2), 4) << 2);
+    for (let p = labelRows + (load<u32>(indptr + (label << 2)) << 2); p < end; p += 4) {
+      const row = load<u32>(p);
+      const local = load<u32>(localRow + (row << 2));
+      // A row outside the cluster has whatever number it had in another one.
+      if (local >= count || load<u32>(rows + (local << 2)) !== row) continue;
+      store<u8>(signs + local, load<u8>(signs + local) | ((<u8>1) << (<u8>lane)));
     }
   }
 }

@@ -112,6 +112,19 @@ describe('the tree learner', () => {
     expect(await model.predict(set.features, { top: 5, threads: 2 })).toEqual(alone);
   });
 
+  it('learns from the rows its own beam brings, alone or beside the true ones', async () => {
+    const plain = (await saved(model)).parts.get('tree-1-level-3');
+    for (const negatives of ['man', 'tfn+man']) {
+      const other = await train(set, { negatives, beam: 4 });
+      expect((await saved(other)).parts.get('tree-1-level-3')).not.toEqual(plain);
+      const ranking = await other.predict(test.features, { top: 1 });
+      const right = [...Array(test.rows).keys()].filter((row) =>
+        rowIndices(test.labels, row).includes(rowIndices(ranking, row)[0]),
+      );
+      expect(right.length / (test.rows - 1)).toBeGreaterThan(0.9);
+    }
+  });
+
   it('explains every score as the product of its steps, for each post-processor', async () => {
     for (const postProcessor of ['l2-hinge', 'l3-hinge', 'sigmoid', 'none']) {
       const other = await train(set, { postProcessor });

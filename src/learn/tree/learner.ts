@@ -1,14 +1,9 @@
 // The `tree` learner: labels are clustered into a tree by their label features, every node gets a linear classifier,
 // and a beam search finds the labels of an input in time that grows with the depth of the tree.
-import type { Csr } from '../../math/csr.ts';
-import { transpose } from '../../math/csr.ts';
 import { choice, integer, number, type OptionsOf } from '../../options.ts';
 import { joinFeatures, unitFeatures, widthOf } from '../features.ts';
-import type { Learner, TrainContext } from '../learner.ts';
-import { buildChain, placeMatrix } from './chain.ts';
-import type { Level } from './level.ts';
+import type { Learner } from '../learner.ts';
 import { loadTree, treeModel } from './model.ts';
-import { trainLevels } from './solve.ts';
 
 const options = {
   preset: choice('xr-linear', ['xr-linear', 'parabel'], 'sets the defaults of the options that say "preset"'),
@@ -24,8 +19,15 @@ const options = {
     ['squared-hinge', 'logistic'],
     'logistic trains slower and gives probabilities',
   ),
-  costPositive: number(0.4, 'price of a violated margin of a row with the label', { min: 1e-9 }),
-  costNegative: number(0.4, 'price of a violated margin of a row without the label', { min: 1e-9 }),
+  costPositive: number(0, 'price of an error on a row with the label; 0: squared hinge 0.4, logistic 4', {
+    min: 0,
+  }),
+  costNegative: number(0, 'price of an error on a row without the label; 0: as above', { min: 0 }),
+  negatives: choice(
+    'tfn',
+    ['tfn', 'man', 'tfn+man'],
+    'rows a node learns from: with labels below its parent (tfn), those the beam takes there (man), or both',
+  ),
   epsilon: number(0.1, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
   iterations: integer(0, 'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20)', {
     min: 0,
@@ -51,8 +53,11 @@ function settle(o: Options) {
   const preset = presets[o.preset];
   const usual = o.loss === 'logistic' ? 'sigmoid' : preset.postProcessor;
   const postProcessor = o.postProcessor === 'preset' ? usual : o.postProcessor;
+  const cost = o.loss === 'logistic' ? 4 : 0.4;
   return {
     ...o,
+    costPositive: o.costPositive || cost,
+    costNegative: o.costNegative || cost,
     branching: Math.max(2, o.branching || preset.branching),
     trees: o.trees || preset.trees,
     iterations: o.iterations || preset.iterations,
@@ -68,6 +73,8 @@ export const tree: Learner<typeof options> = {
   options,
   async train({ features, labels }, given, context) {
     const o = settle(given);
+    // Growing needs threads; loading and predicting must not ask for them.
+    const { growTrees } = await import('./grow.ts');
     const x = joinFeatures(unitFeatures(features));
     const trees = await growTrees(x, labels, o, context);
     const { bias, beam, power } = o;
@@ -75,28 +82,3 @@ export const tree: Learner<typeof options> = {
   },
   load: loadTree,
 };
-
-async function growTrees(
-  x: Csr,
-  labels: Parameters<typeof transpose>[0],
-  o: ReturnType<typeof settle>,
-  context: TrainContext,
-): Promise<Level[][]> {
-  const { Arena, createMemory } = await import('../../kernels/wasm.ts');
-  const { Pool } = await import('../../kernels/pool.ts');
-  const arena = new Arena(createMemory(1 << 20, true));
-  const placed = placeMatrix(arena, x);
-  const byLabel = transpose(labels);
-  const pool = new Pool(context.threads);
-  try {
-    const trees: Level[][] = [];
-    for (let t = 0; t < o.trees; t++) {
-      const seed = `${context.seed} tree ${t}`;
-      const chain = await buildChain(arena, placed, labels, byLabel, o, seed, pool, context);
-      trees.push(await trainLevels(arena, placed, x.indptr, labels, chain, o, seed, pool, context));
-    }
-    return trees;
-  } finally {
-    await pool.close();
-  }
-}

@@ -1,5 +1,5 @@
 // The weights of one level, cut into chunks: one per parent, holding the weights of its children by feature.
-import { type Pattern, transpose } from '../../math/csr.ts';
+import type { Pattern } from '../../math/csr.ts';
 
 /** Rows ascend by feature; `counts` says how many entries each has; entries ascend by child within the chunk. */
 export interface Chunk {
@@ -82,41 +82,3 @@ function eachRow(
     }
   }
 }
-
-/** Which nodes of each level every sample belongs to, root level last entry excluded: rows x children per level. */
-export function levelTargets(labels: Pattern, chain: Pattern[]): Pattern[] {
-  const targets = [labels];
-  for (let level = chain.length - 1; level > 0; level--) targets.unshift(parentsOf(targets[0], chain[level]));
-  return targets;
-}
-
-/** Each sample's nodes one level up, ascending and once each. */
-function parentsOf(nodes: Pattern, shape: Pattern): Pattern {
-  const parent = new Uint32Array(shape.cols);
-  for (let p = 0; p < shape.rows; p++) {
-    for (let i = shape.indptr[p]; i < shape.indptr[p + 1]; i++) parent[shape.indices[i]] = p;
-  }
-  const indptr = new Uint32Array(nodes.rows + 1);
-  const indices = new Uint32Array(nodes.indices.length);
-  const lastRow = new Int32Array(shape.rows).fill(-1);
-  let size = 0;
-  for (let row = 0; row < nodes.rows; row++) {
-    for (let i = nodes.indptr[row]; i < nodes.indptr[row + 1]; i++) {
-      const p = parent[nodes.indices[i]];
-      if (lastRow[p] === row) continue;
-      lastRow[p] = row;
-      indices[size++] = p;
-    }
-    indices.subarray(indptr[row], size).sort();
-    indptr[row + 1] = size;
-  }
-  return { rows: nodes.rows, cols: shape.rows, indptr, indices: indices.slice(0, size) };
-}
-
-/** All rows under one node: the training set of the root. */
-export function everyRow(rows: number): Pattern {
-  const indices = Uint32Array.from({ length: rows }, (_, row) => row);
-  return { rows: 1, cols: rows, indptr: Uint32Array.of(0, rows), indices };
-}
-
-export const rowsPerNode = (targets: Pattern): Pattern => transpose(targets);

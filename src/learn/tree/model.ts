@@ -1,5 +1,6 @@
 // A trained tree (or several): predicting, explaining, saving and loading. Runs in browsers.
 import type { Prepare, Task } from '../../kernels/pool.ts';
+import { inNode } from '../../kernels/wasm.ts';
 import type { Csr } from '../../math/csr.ts';
 import { type Json, type PartReader, type PartWriter, type TensorData, vector } from '../../parts.ts';
 import { breathe, checkCancelled } from '../../progress.ts';
@@ -35,7 +36,6 @@ export const prepareSearch: Prepare<Forest, BatchJob, Found> = async (forest) =>
 
 export async function treeModel(config: TreeConfig, grown: Level[][]): Promise<Model> {
   const { width, labels } = config;
-  const inNode = typeof process !== 'undefined' && process.versions?.node !== undefined;
   const features = width.sparse + width.dense;
   const { forest, trees } = plantForest(grown, { ...config, features }, inNode);
   const search = await openForest(forest);
@@ -43,7 +43,7 @@ export async function treeModel(config: TreeConfig, grown: Level[][]): Promise<M
     width,
     async predict(inputs, options) {
       const x = joinFeatures(unitFeatures(inputs));
-      const parts = await predictBatch(forest, search, x, options);
+      const parts = await searchAll(forest, search, x, options);
       return joinFound(parts, labels);
     },
     async explain(input, label) {
@@ -54,7 +54,8 @@ export async function treeModel(config: TreeConfig, grown: Level[][]): Promise<M
   };
 }
 
-async function predictBatch(
+/** Ranks every row of unit-length inputs. */
+export async function searchAll(
   forest: Forest,
   search: Search,
   x: Csr,
@@ -85,7 +86,7 @@ function* batches(x: Csr, top: number, excluded: Uint8Array | undefined): Genera
   }
 }
 
-function joinFound(parts: Found[], cols: number): Csr {
+export function joinFound(parts: Found[], cols: number): Csr {
   const rows = parts.reduce((sum, { counts }) => sum + counts.length, 0);
   const size = parts.reduce((sum, { labels }) => sum + labels.length, 0);
   const joined: Csr = {

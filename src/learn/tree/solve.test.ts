@@ -6,6 +6,7 @@ import { Random } from '../../math/random.ts';
 import { quiet } from '../../progress.ts';
 import { solveSvm } from '../one-vs-rest.ts';
 import { placeMatrix } from './chain.ts';
+import { levelTasks } from './grow.ts';
 import type { Level } from './level.ts';
 import { type SolveOptions, trainLevels } from './solve.ts';
 
@@ -44,7 +45,16 @@ async function train(
   const pool = new Pool(threads);
   const context = { seed: 0, threads, progress: quiet };
   try {
-    return await trainLevels(arena, placeMatrix(arena, x), x.indptr, y, chain, options, '1', pool, context);
+    return await trainLevels(
+      arena,
+      placeMatrix(arena, x),
+      x.indptr,
+      levelTasks(y, chain),
+      options,
+      '1',
+      pool,
+      context,
+    );
   } finally {
     await pool.close();
   }

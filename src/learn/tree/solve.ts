@@ -2,11 +2,11 @@
 // reach it, eight children at a time. Levels do not wait for each other.
 import type { Pool, Prepare, Task } from '../../kernels/pool.ts';
 import { type Arena, align, loadKernels } from '../../kernels/wasm.ts';
-import { type Pattern, transpose } from '../../math/csr.ts';
+import type { Pattern } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
 import { ownScratch, type Placed, placePattern } from './chain.ts';
-import { type Chunk, everyRow, joinChunks, type Level, levelTargets, mergeChunks } from './level.ts';
+import { type Chunk, joinChunks, type Level, mergeChunks } from './level.ts';
 
 export interface SolveOptions {
   loss: 'squared-hinge' | 'logistic';
@@ -23,19 +23,18 @@ const lanes = 8;
 const blockEntries = 1 << 18;
 const maxWeightBytes = 64 << 20;
 
-/** Addresses of one level's training data. */
-interface PlacedLevel {
-  /** parents: the rows of each one's training set. */
-  rows: { indptr: number; indices: number };
-  /** children: the rows that are positive. */
-  positives: { indptr: number; indices: number };
+/** Addresses of one task's patterns. */
+interface PlacedTask {
+  depth: number;
   shape: { indptr: number; indices: number };
+  rows: { indptr: number; indices: number };
+  positives: { indptr: number; indices: number };
 }
 
 interface SolveSetup {
   memory: WebAssembly.Memory;
   x: Placed;
-  levels: PlacedLevel[];
+  tasks: PlacedTask[];
   options: SolveOptions;
   seed: string;
   scratch: number;
@@ -45,7 +44,7 @@ interface SolveSetup {
 
 /** Some of the children of one cluster: groups of eight, from `group` on. */
 interface SolveJob {
-  level: number;
+  task: number;
   cluster: number;
   group: number;
   groups: number;
@@ -55,45 +54,56 @@ interface SolveJob {
 
 const solveTask: Task<SolveSetup, SolveJob, Chunk> = { module: import.meta.url, name: 'prepareSolve' };
 
-/** `labels` is rows x labels; `x` is in the arena already. */
+/** What there is to learn at one level of the tree. */
+export interface LevelTask {
+  /** Names the level in the seeds of its jobs. */
+  depth: number;
+  /** parents x children. */
+  shape: Pattern;
+  /** parents x rows: the training set of each parent's children. */
+  rows: Pattern;
+  /** children x rows: who is positive. Positives outside the training set do not count. */
+  positives: Pattern;
+}
+
+/** The weights of all given levels; `x` is in the arena already, its `indptr` also here. */
 export async function trainLevels(
   arena: Arena,
   x: Placed,
   rowStart: Uint32Array,
-  labels: Pattern,
-  chain: Pattern[],
+  tasks: LevelTask[],
   options: SolveOptions,
   seed: string,
   pool: Pool,
   { threads, signal, progress }: Context,
 ): Promise<Level[]> {
   const start = arena.next;
-  const positives = levelTargets(labels, chain).map((targets) => transpose(targets));
-  const sets = [everyRow(labels.rows), ...positives.slice(0, -1)];
-  const clusters = chain.flatMap((shape, level) => levelClusters(level, shape, sets[level], rowStart));
+  const clusters = tasks.flatMap(({ shape, rows }, task) => taskClusters(task, shape, rows, rowStart));
   const share = clusters.reduce((sum, { cost }) => sum + cost, 0) / (8 * threads);
   const pieces = clusters.flatMap((cluster) => cutCluster(cluster, x.cols, share));
   pieces.sort((a, b) => b.cost - a.cost);
-  const place = (m: Pattern) => placePattern(arena, m);
-  // The training set of a level is the positives of the level above: placed once.
-  const placed = [sets[0], ...positives].map(place);
+  // The training set of a level often is the positives of the level above: placed once.
+  const placed = new Map<Pattern, { indptr: number; indices: number }>();
+  const place = (m: Pattern) => {
+    const addresses = placed.get(m) ?? placePattern(arena, m);
+    placed.set(m, addresses);
+    return addresses;
+  };
   const shared = align(x.rows * 4) + align(x.cols * 4);
   const scratchBytes = shared + pieces.reduce((most, { bytes }) => Math.max(most, bytes), 0);
   const setup: SolveSetup = {
     memory: arena.memory,
     x,
-    levels: chain.map((shape, level) => ({
-      rows: placed[level],
-      positives: placed[level + 1],
-      shape: place(shape),
-    })),
+    tasks: tasks.map(({ depth, shape, rows, positives }) => {
+      return { depth, shape: place(shape), rows: place(rows), positives: place(positives) };
+    }),
     options,
     seed,
     scratch: arena.allocate(scratchBytes * threads),
     scratchBytes,
     counter: new Int32Array(new SharedArrayBuffer(4)),
   };
-  const total = chain.reduce((sum, shape) => sum + shape.indices.length, 0);
+  const total = tasks.reduce((sum, { shape }) => sum + shape.indices.length, 0);
   let done = 0;
   const onResult = (_: Chunk, index: number) => {
     done += pieces[index].children;
@@ -101,21 +111,21 @@ export async function trainLevels(
   };
   const chunks = await pool.run(solveTask, setup, pieces, { signal, onResult });
   arena.release(start);
-  return chain.map((shape, level) => joinChunks(shape, collect(shape, level, pieces, chunks)));
+  return tasks.map(({ shape }, task) => joinChunks(shape, collect(shape, task, pieces, chunks)));
 }
 
 /** The chunk of every parent of a level, out of the pieces it was cut into. */
-function collect(shape: Pattern, level: number, pieces: SolveJob[], chunks: Chunk[]): Chunk[] {
+function collect(shape: Pattern, task: number, pieces: SolveJob[], chunks: Chunk[]): Chunk[] {
   const parts = Array.from({ length: shape.rows }, () => [] as { group: number; chunk: Chunk }[]);
   pieces.forEach((piece, i) => {
-    if (piece.level === level) parts[piece.cluster].push({ group: piece.group, chunk: chunks[i] });
+    if (piece.task === task) parts[piece.cluster].push({ group: piece.group, chunk: chunks[i] });
   });
   return parts.map((list) => mergeChunks(list.sort((a, b) => a.group - b.group).map(({ chunk }) => chunk)));
 }
 
 /** A whole cluster, before it is cut into jobs. */
 interface Cluster {
-  level: number;
+  task: number;
   cluster: number;
   children: number;
   rows: number;
@@ -123,7 +133,7 @@ interface Cluster {
   cost: number;
 }
 
-function levelClusters(level: number, shape: Pattern, set: Pattern, rowStart: Uint32Array): Cluster[] {
+function taskClusters(task: number, shape: Pattern, set: Pattern, rowStart: Uint32Array): Cluster[] {
   return Array.from({ length: shape.rows }, (_, cluster) => {
     const children = shape.indptr[cluster + 1] - shape.indptr[cluster];
     const rows = set.indptr[cluster + 1] - set.indptr[cluster];
@@ -131,7 +141,7 @@ function levelClusters(level: number, shape: Pattern, set: Pattern, rowStart: Ui
     for (let p = set.indptr[cluster]; p < set.indptr[cluster + 1]; p++)
       entries += rowStart[set.indices[p] + 1] - rowStart[set.indices[p]];
     return {
-      level,
+      task,
       cluster,
       children,
       rows,
@@ -143,7 +153,7 @@ function levelClusters(level: number, shape: Pattern, set: Pattern, rowStart: Ui
 
 /** Long clusters become several jobs, so that every thread has its share to the end and weights stay in bounds. */
 function cutCluster(
-  { level, cluster, children, rows, entries, cost }: Cluster,
+  { task, cluster, children, rows, entries, cost }: Cluster,
   features: number,
   share: number,
 ) {
@@ -156,7 +166,7 @@ function cutCluster(
     const group = i * step;
     const size = Math.min(step, groups - group);
     return {
-      level,
+      task,
       cluster,
       group,
       groups: size,
@@ -194,7 +204,7 @@ function jobLayout(rows: number, entries: number, features: number, groups: numb
 }
 
 export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) => {
-  const { memory, x, levels, options: o, seed } = setup;
+  const { memory, x, tasks, options: o, seed } = setup;
   const kernels = await loadKernels(memory);
   const localFeature = ownScratch(setup, x.cols * 4);
   const localRow = localFeature + align(x.cols * 4);
@@ -210,9 +220,9 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
   const [positive, negative] = hinge ? diagonals : [o.costPositive, o.costNegative];
 
   return (job) => {
-    const level = levels[job.level];
-    const rows = between(level.rows, job.cluster);
-    const children = between(level.shape, job.cluster);
+    const task = tasks[job.task];
+    const rows = between(task.rows, job.cluster);
+    const children = between(task.shape, job.cluster);
     const starts = u32(x.indptr, x.rows + 1);
     const entries = u32(rows.address, rows.length).reduce((sum, r) => sum + starts[r + 1] - starts[r], 0);
     const bound = Math.min(x.cols, entries);
@@ -237,8 +247,8 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
       const first = (job.group + g) * lanes;
       const used = Math.min(lanes, children.length - first);
       const labels = children.address + first * 4;
-      const { indptr, indices } = level.positives;
-      kernels.markPositives(rows.length, at('signs'), localRow, labels, used, indptr, indices);
+      const { indptr, indices } = task.positives;
+      kernels.markPositives(rows.address, rows.length, at('signs'), localRow, labels, used, indptr, indices);
       solve(
         rows.length,
         at('headers'),
@@ -253,7 +263,7 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
         negative,
         o.epsilon,
         o.iterations,
-        new Random(seed, 'solve', job.level, job.cluster, job.group + g).uint32(),
+        new Random(seed, 'solve', task.depth, job.cluster, job.group + g).uint32(),
       );
     }
     return keep(job, features, at, groupBytes);
