@@ -1,6 +1,6 @@
 // The compiled kernels and the memory they work in. Kernels take addresses and integers; typed arrays over the same
 // memory are how the rest of the house reads and writes what they see. Runs in Node and in browsers.
-import { UmbelError, UmbelError } from '../errors.ts';
+import { UmbelError } from '../errors.ts';
 
 /** Signatures of assembly/index.ts; every argument is an address or a number. */
 export interface Kernels {

@@ -1,5 +1,5 @@
 // Grows the trees of a model: clusters the labels, decides which rows every node learns from, and trains the levels.
-import { Pool } from '../../kernels/pool.ts';
+import type { Pool } from '../../kernels/pool.ts';
 import { Arena, createMemory } from '../../kernels/wasm.ts';
 import { type Csr, type Pattern, transpose } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
@@ -34,6 +34,7 @@ export async function growTrees(
   o: GrowOptions,
   context: Context,
 ): Promise<Level[][]> {
+  const { Pool } = await import('../../kernels/pool.ts');
   const arena = new Arena(createMemory(1 << 20, true));
   const pool = new Pool(context.threads);
   const ground: Ground = { arena, pool, x, placed: placeMatrix(arena, x), context };

@@ -73,7 +73,7 @@ export const tree: Learner<typeof options> = {
   options,
   async train({ features, labels }, given, context) {
     const o = settle(given);
-    // Growing needs threads; loading and predicting must not ask for them.
+    // A page that only predicts need not load this.
     const { growTrees } = await import('./grow.ts');
     const x = joinFeatures(unitFeatures(features));
     const trees = await growTrees(x, labels, o, context);
