@@ -3,6 +3,7 @@
 import { type Dataset, type Features, selectFeatures } from '../data/dataset.ts';
 import type { Vocabulary } from '../data/vocabulary.ts';
 import { badInput, badUsage } from '../errors.ts';
+import { inNode } from '../kernels/wasm.ts';
 import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
 import { parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
@@ -43,6 +44,7 @@ export interface SuggestOptions {
   top?: number;
   /** Leave out labels that score below this. */
   threshold?: number;
+  /** One in a page, whatever is said here. */
   threads?: number;
   signal?: AbortSignal;
 }
@@ -134,8 +136,9 @@ export class Classifier {
   /** Labels by descending score for every input, as a matrix over the vocabulary's columns. */
   async rank(inputs: Inputs, { top = 5, threads = 1, signal }: SuggestOptions = {}): Promise<Ranking> {
     if (!Number.isInteger(top) || top < 1) throw badUsage('top must be a positive integer', { value: top });
-    const features = await this.#features(inputs, threads, signal);
-    return this.#model.predict(features, { top, threads, signal, excluded: this.#excluded() });
+    const lanes = inNode ? threads : 1;
+    const features = await this.#features(inputs, lanes, signal);
+    return this.#model.predict(features, { top, threads: lanes, signal, excluded: this.#excluded() });
   }
 
   /** The best labels for every input, with their names. */

@@ -27,6 +27,11 @@ export const broken = (file: string, rule: string, value?: unknown, hint?: strin
   new UmbelError('model', rule, { file, value, hint });
 
 export async function sha256(bytes: Uint8Array): Promise<string> {
+  if (!crypto.subtle) {
+    throw new UmbelError('usage', 'page must come from https or localhost: others cannot check a model', {
+      value: location.origin,
+    });
+  }
   const digest = await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

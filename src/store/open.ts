@@ -20,10 +20,15 @@ export function webSource(address: string): ModelSource {
     name: address,
     async read(file) {
       const url = `${address.replace(/\/$/, '')}/${file}`;
-      const response = await fetch(url);
-      if (!response.ok)
-        throw new UmbelError('model', 'file must be served', { file: url, value: response.status });
-      return new Uint8Array(await response.arrayBuffer());
+      const refuse = (value: unknown) => new UmbelError('model', 'file must be served', { file: url, value });
+      try {
+        const response = await fetch(url);
+        if (!response.ok) throw refuse(response.status);
+        return new Uint8Array(await response.arrayBuffer());
+      } catch (error) {
+        // Browsers say no more than that they failed to fetch.
+        throw error instanceof UmbelError ? error : refuse((error as Error).message);
+      }
     },
   };
 }
