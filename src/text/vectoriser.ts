@@ -27,7 +27,7 @@ export const textOptions = {
   ),
   accents: choice('keep', ['keep', 'strip'], 'keep é and e apart, or make them one'),
   ngrams: integer(1, 'longest run of words that is a feature; 0 for no words', { min: 0, max: 3 }),
-  charMin: integer(3, 'shortest run of characters that is a feature', { min: 1, max: 10 }),
+  charMin: integer(3, 'shortest run of characters that is a feature', { min: 2, max: 10 }),
   charMax: integer(0, 'longest run of characters within a word that is a feature; 0 for none', {
     min: 0,
     max: 10,
