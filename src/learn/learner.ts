@@ -3,15 +3,22 @@
 import type { Dataset, Features } from '../data/dataset.ts';
 import type { Ranking } from '../math/csr.ts';
 import type { OptionsOf, OptionTable } from '../options.ts';
-import type { Json, PartReader, PartWriter } from '../parts.ts';
+import type { Json, PartReader, PartWriter, Tensors } from '../parts.ts';
 import type { Context } from '../progress.ts';
 
 /** A data set whose texts, if it had any, have been turned into features. */
 export type TrainingSet = Dataset & { features: Features };
 
-/** What `train` is given beside the data: where a long run may keep its state, if anywhere. */
+/** Where a long run keeps its finished pieces, so that a killed one can go on. Names say what a piece was made from. */
+export interface Checkpoint {
+  /** The piece of this name, if an earlier run left it. */
+  load(name: string): Promise<Tensors | undefined>;
+  save(name: string, tensors: Tensors): Promise<void>;
+}
+
+/** What `train` is given beside the data. */
 export interface TrainContext extends Context {
-  checkpoint?: string;
+  checkpoint?: Checkpoint;
 }
 
 export interface Learner<T extends OptionTable = OptionTable> {

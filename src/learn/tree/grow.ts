@@ -3,9 +3,10 @@ import type { Pool } from '../../kernels/pool.ts';
 import { Arena, createMemory } from '../../kernels/wasm.ts';
 import { type Csr, type Pattern, transpose } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
+import type { TrainContext } from '../learner.ts';
 import { buildChain, type ChainOptions, type Placed, placeMatrix } from './chain.ts';
 import type { Scoring } from './explain.ts';
-import type { Level } from './level.ts';
+import { type Level, levelFrom, levelTensors } from './level.ts';
 import { joinFound, searchAll } from './model.ts';
 import { openForest, plantForest } from './search.ts';
 import { type LevelTask, type SolveOptions, trainLevels } from './solve.ts';
@@ -24,7 +25,7 @@ interface Ground {
   pool: Pool;
   x: Csr;
   placed: Placed;
-  context: Context;
+  context: TrainContext;
 }
 
 /** `x` has unit rows; `labels` is rows x labels. */
@@ -32,7 +33,7 @@ export async function growTrees(
   x: Csr,
   labels: Pattern,
   o: GrowOptions,
-  context: Context,
+  context: TrainContext,
 ): Promise<Level[][]> {
   const { Pool } = await import('../../kernels/pool.ts');
   const arena = new Arena(createMemory(1 << 20, true));
@@ -59,16 +60,53 @@ async function growTree(
   o: GrowOptions,
   seed: string,
 ): Promise<Level[]> {
+  const { checkpoint } = context;
   const tasks = levelTasks(labels, chain);
   const train = (some: LevelTask[]) => trainLevels(arena, placed, x.indptr, some, o, seed, pool, context);
-  if (o.negatives === 'tfn') return train(tasks);
+  // Levels that need nothing of each other share the threads best when they are trained together.
+  if (o.negatives === 'tfn' && !checkpoint) return train(tasks);
+  const made = checkpoint && fingerprint(x, labels, o, seed);
   const levels: Level[] = [];
   for (const task of tasks) {
-    const reached = levels.length === 0 ? task.rows : await reachedRows(x, levels, o, context);
-    const rows = o.negatives === 'man' ? reached : union(task.rows, reached);
-    levels.push(...(await train([{ ...task, rows }])));
+    const name = `${made}-level-${task.depth + 1}`;
+    const kept = await checkpoint?.load(name);
+    if (kept) {
+      levels.push({ ...levelFrom(kept), shape: task.shape });
+      continue;
+    }
+    const [level] = await train([{ ...task, rows: await trainingRows(task, x, levels, o, context) }]);
+    await checkpoint?.save(name, levelTensors(level));
+    levels.push(level);
   }
   return levels;
+}
+
+async function trainingRows(
+  { rows }: LevelTask,
+  x: Csr,
+  above: Level[],
+  o: GrowOptions,
+  context: Context,
+): Promise<Pattern> {
+  if (o.negatives === 'tfn' || above.length === 0) return rows;
+  const reached = await reachedRows(x, above, o, context);
+  return o.negatives === 'man' ? reached : union(rows, reached);
+}
+
+/** Sixteen hexadecimal digits that change with anything a level depends on. */
+function fingerprint(x: Csr, labels: Pattern, o: GrowOptions, seed: string): string {
+  const settings = new TextEncoder().encode(JSON.stringify([x.cols, labels.cols, o, seed]));
+  const arrays = [settings, x.indptr, x.indices, x.values, labels.indptr, labels.indices];
+  return [0x811c9dc5, 0x2f0b4c47]
+    .map((start) => {
+      let hash = start;
+      for (const { buffer, byteOffset, byteLength } of arrays) {
+        const bytes = new Uint8Array(buffer, byteOffset, byteLength);
+        for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
+      }
+      return (hash >>> 0).toString(16).padStart(8, '0');
+    })
+    .join('');
 }
 
 /** Each level with its parents' true rows; the root's are all rows. */

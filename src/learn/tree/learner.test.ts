@@ -29,8 +29,9 @@ function plantedSet(rows: number, seed: number): TrainingSet {
   return { rows, labels: y.pattern(labels), vocabulary, features: { sparse: x.csr(features) } };
 }
 
+const small = { flatSize: 1, leafSize: 8, branching: 3 };
 const train = (set: TrainingSet, options: Record<string, unknown>, threads = 1, signal?: AbortSignal) =>
-  tree.train(set, parseOptions(tree.options, { flatSize: 1, leafSize: 8, branching: 3, ...options }), {
+  tree.train(set, parseOptions(tree.options, { ...small, ...options }), {
     seed: 5,
     threads,
     progress: quiet,
@@ -177,6 +178,28 @@ describe('the tree learner', () => {
     const wide = await train(both(set), {});
     expect(wide.width).toEqual({ sparse: features, dense: 2 });
     expect((await wide.predict(both(test).features, { top: 2 })).rows).toBe(test.rows);
+  });
+
+  it('goes on from the levels a killed run left, to the same model', async () => {
+    const kept = new Map<string, Tensors>();
+    const stop = new AbortController();
+    const checkpoint = {
+      load: async (name: string) => kept.get(name),
+      async save(name: string, tensors: Tensors) {
+        kept.set(name, tensors);
+        if (kept.size === 2) stop.abort();
+      },
+    };
+    const context = { seed: 5, threads: 1, progress: quiet, checkpoint };
+    const options = parseOptions(tree.options, small);
+    const killed = tree.train(set, options, { ...context, signal: stop.signal });
+    await expect(killed).rejects.toMatchObject({ code: 'cancelled' });
+    expect(kept.size).toBe(2);
+    const resumed = await tree.train(set, options, context);
+    expect(kept.size).toBe(3);
+    expect((await saved(resumed)).parts).toEqual((await saved(model)).parts);
+    await tree.train(set, { ...options, epsilon: 0.2 }, context);
+    expect(kept.size).toBe(6);
   });
 
   it('stops when cancelled', async () => {

@@ -1,5 +1,6 @@
 // The weights of one level, cut into chunks: one per parent, holding the weights of its children by feature.
 import type { Pattern } from '../../math/csr.ts';
+import { type TensorData, type Tensors, vector } from '../../parts.ts';
 
 /** Rows ascend by feature; `counts` says how many entries each has; entries ascend by child within the chunk. */
 export interface Chunk {
@@ -81,4 +82,40 @@ function eachRow(
       start = end;
     }
   }
+}
+
+/** A level as it is saved: whole numbers as narrow as they can be. */
+export function levelTensors({ shape, chunkStart, features, rowStart, children, values }: Level): Tensors {
+  return {
+    'node-start': vector(shape.indptr.slice()),
+    nodes: vector(shape.indices.slice()),
+    'chunk-start': vector(chunkStart.slice()),
+    features: vector(narrow(features)),
+    counts: vector(narrow(rowStart.subarray(1).map((end, row) => end - rowStart[row]))),
+    children: vector(narrow(children)),
+    values: vector(values.slice()),
+  };
+}
+
+export function levelFrom(tensors: Tensors): Level {
+  const u32 = (name: string) => Uint32Array.from(tensors[name].data);
+  const [indptr, indices, counts] = [u32('node-start'), u32('nodes'), u32('counts')];
+  const rowStart = new Uint32Array(counts.length + 1);
+  for (let row = 0; row < counts.length; row++) rowStart[row + 1] = rowStart[row] + counts[row];
+  const cols = indices.reduce((most, node) => Math.max(most, node + 1), 0);
+  return {
+    shape: { rows: indptr.length - 1, cols, indptr, indices },
+    chunkStart: u32('chunk-start'),
+    features: u32('features'),
+    rowStart,
+    children: Uint16Array.from(tensors.children.data),
+    values: tensors.values.data as Float32Array,
+  };
+}
+
+function narrow(list: Uint32Array | Uint16Array): TensorData {
+  let largest = 0;
+  for (let i = 0; i < list.length; i++) if (list[i] > largest) largest = list[i];
+  if (largest < 256) return Uint8Array.from(list);
+  return largest < 65536 ? Uint16Array.from(list) : Uint32Array.from(list);
 }

@@ -2,12 +2,12 @@
 import type { Prepare, Task } from '../../kernels/pool.ts';
 import { inNode } from '../../kernels/wasm.ts';
 import type { Csr } from '../../math/csr.ts';
-import { type Json, type PartReader, type PartWriter, type TensorData, vector } from '../../parts.ts';
+import type { Json, PartReader, PartWriter } from '../../parts.ts';
 import { breathe, checkCancelled } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
 import type { Model, PredictOptions, Width } from '../learner.ts';
 import { explainLabel } from './explain.ts';
-import type { Level } from './level.ts';
+import { type Level, levelFrom, levelTensors } from './level.ts';
 import { type Forest, type Found, openForest, plantForest, type Search } from './search.ts';
 
 export interface TreeConfig {
@@ -111,32 +111,11 @@ const partName = (tree: number, level: number) => `tree-${tree + 1}-level-${leve
 async function saveTrees(parts: PartWriter, config: TreeConfig, trees: Level[][]): Promise<Json> {
   for (const [t, levels] of trees.entries()) {
     for (const [l, level] of levels.entries()) {
-      const { shape, chunkStart, features, rowStart, children, values } = level;
-      const counts = rowStart.subarray(1).map((end, row) => end - rowStart[row]);
-      const largest = (list: ArrayLike<number>) => {
-        let most = 0;
-        for (let i = 0; i < list.length; i++) most = Math.max(most, list[i]);
-        return most;
-      };
-      await parts.write(partName(t, l), {
-        'node-start': vector(shape.indptr.slice()),
-        nodes: vector(shape.indices.slice()),
-        'chunk-start': vector(chunkStart.slice()),
-        features: vector(narrow(features, largest(features))),
-        counts: vector(narrow(counts, largest(counts))),
-        children: vector(narrow(children, largest(children))),
-        values: vector(values.slice()),
-      });
+      await parts.write(partName(t, l), levelTensors(level));
     }
   }
   const { width, ...rest } = config;
   return { ...rest, ...width, levels: trees.map((levels) => levels.length) };
-}
-
-/** The narrowest whole numbers that hold all values. */
-function narrow(list: Uint32Array | Uint16Array, largest: number): TensorData {
-  if (largest < 256) return Uint8Array.from(list);
-  return largest < 65536 ? Uint16Array.from(list) : Uint32Array.from(list);
 }
 
 export async function loadTree(json: Json, parts: PartReader): Promise<Model> {
@@ -145,25 +124,8 @@ export async function loadTree(json: Json, parts: PartReader): Promise<Model> {
   const trees: Level[][] = [];
   for (const [t, depth] of levels.entries()) {
     const tree: Level[] = [];
-    for (let l = 0; l < depth; l++) tree.push(await loadLevel(parts, t, l));
+    for (let l = 0; l < depth; l++) tree.push(levelFrom(await parts.read(partName(t, l))));
     trees.push(tree);
   }
   return treeModel({ ...rest, width: { sparse, dense } }, trees);
-}
-
-async function loadLevel(parts: PartReader, tree: number, level: number): Promise<Level> {
-  const tensors = await parts.read(partName(tree, level));
-  const u32 = (name: string) => Uint32Array.from(tensors[name].data);
-  const [indptr, indices, counts] = [u32('node-start'), u32('nodes'), u32('counts')];
-  const rowStart = new Uint32Array(counts.length + 1);
-  for (let row = 0; row < counts.length; row++) rowStart[row + 1] = rowStart[row] + counts[row];
-  const cols = indices.reduce((most, node) => Math.max(most, node + 1), 0);
-  return {
-    shape: { rows: indptr.length - 1, cols, indptr, indices },
-    chunkStart: u32('chunk-start'),
-    features: u32('features'),
-    rowStart,
-    children: Uint16Array.from(tensors.children.data),
-    values: tensors.values.data as Float32Array,
-  };
 }
