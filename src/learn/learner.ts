@@ -21,12 +21,20 @@ export interface TrainContext extends Context {
   checkpoint?: Checkpoint;
 }
 
+/** In bytes: the peak of the whole process, and the size of the saved model. */
+export interface Estimate {
+  memory: number;
+  disk: number;
+}
+
 export interface Learner<T extends OptionTable = OptionTable> {
   name: string;
   /** One line for `--help` and the studio. */
   summary: string;
   options: T;
   train(set: TrainingSet, options: OptionsOf<T>, context: TrainContext): Promise<Model>;
+  /** What `train` will need; throws `too-large` where it cannot fit at all. */
+  estimate?(set: TrainingSet, options: OptionsOf<T>, threads: number): Estimate;
   /** The model that `save` described. */
   load(config: Json, parts: PartReader): Promise<Model>;
 }

@@ -3,6 +3,7 @@
 import { choice, integer, number, type OptionsOf } from '../../options.ts';
 import { joinFeatures, unitFeatures, widthOf } from '../features.ts';
 import type { Learner } from '../learner.ts';
+import { estimateTree } from './estimate.ts';
 import { loadTree, treeModel } from './model.ts';
 
 const options = {
@@ -76,9 +77,15 @@ export const tree: Learner<typeof options> = {
     // A page that only predicts need not load this.
     const { growTrees } = await import('./grow.ts');
     const x = joinFeatures(unitFeatures(features));
+    // Refuses before the work what could only fail in the middle of it.
+    estimateTree(x, labels, { trees: o.trees, flat: labels.cols <= o.flatSize }, context.threads);
     const trees = await growTrees(x, labels, o, context);
     const { bias, beam, power } = o;
     return treeModel({ width: widthOf(features), labels: labels.cols, bias, beam, power }, trees);
+  },
+  estimate({ features, labels }, given, threads) {
+    const { trees, flatSize } = settle(given);
+    return estimateTree(joinFeatures(features), labels, { trees, flat: labels.cols <= flatSize }, threads);
   },
   load: loadTree,
 };
