@@ -1,12 +1,16 @@
 // umbel train: data in, model folder out; and umbel options, what --set takes.
+import { totalmem } from 'node:os';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { readDataset } from '../data/formats.ts';
 import { readIdList, readLabels } from '../data/labels.ts';
 import type { Vocabulary } from '../data/vocabulary.ts';
-import { badUsage } from '../errors.ts';
+import { badUsage, UmbelError } from '../errors.ts';
 import { Classifier } from '../learn/classifier.ts';
+import type { Estimate } from '../learn/learner.ts';
 import { findLearner, learnerNames } from '../learn/registry.ts';
 import type { Option, OptionTable } from '../options.ts';
+import { openCheckpoint } from '../store/checkpoint.ts';
 import { checkTarget, saveModel } from '../store/folder.ts';
 import { textOptions } from '../text/vectoriser.ts';
 import {
@@ -19,7 +23,7 @@ import {
   withCommonFlags,
   withReadFlags,
 } from './run.ts';
-import { color, formatCount, formatSeconds, table } from './terminal.ts';
+import { color, formatBytes, formatCount, formatSeconds, table } from './terminal.ts';
 
 interface TrainFlags extends CommonFlags, ReadFlags {
   learner: string;
@@ -30,6 +34,7 @@ interface TrainFlags extends CommonFlags, ReadFlags {
   labelColumns?: string;
   include?: string;
   exclude?: string;
+  resume?: boolean;
 }
 
 const defaultLearner = 'tree';
@@ -46,6 +51,7 @@ export function registerTrain(program: Command): void {
     .option('--label-columns <map>', 'columns of that file: id=1,name=3,altNames=4')
     .option('--include <file>', 'only these label ids may be predicted, one per line')
     .option('--exclude <file>', 'these label ids are never predicted, one per line')
+    .option('--resume', 'go on where an interrupted training of the same data and options stopped')
     .addHelpText('after', trainExamples);
   withReadFlags(withCommonFlags(command)).action(verb(train));
 
@@ -81,12 +87,20 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   await describeLabels(dataset.vocabulary, flags);
   dataset.labels.cols = dataset.vocabulary.size;
   const read = (performance.now() - started) / 1000;
+  const checkpoint = await openCheckpoint(
+    `${resolve(flags.out)}.checkpoint`,
+    flags.resume ? 'go on' : 'start anew',
+  );
+  if (flags.resume) terminal.note(`found ${checkpoint.found} finished levels of an earlier run`);
   const classifier = await Classifier.train(dataset, {
     ...terminal,
     learner: flags.learner,
     options: flags.set,
+    checkpoint,
+    onEstimate: (estimate) => checkRoom(estimate, terminal),
   });
   await saveModel(classifier, flags.out);
+  await checkpoint.remove();
   const total = (performance.now() - started) / 1000;
   const seconds = { read, vectorise: 0, train: 0, ...classifier.seconds, total };
   const size = { n: dataset.rows, features: classifier.features, labels: dataset.vocabulary.size };
@@ -102,6 +116,23 @@ async function train(terminal: Terminal, flags: TrainFlags) {
     ...size,
     model: flags.out,
   };
+}
+
+/** Says what training will need, and refuses what this machine cannot hold. */
+function checkRoom({ memory, disk }: Estimate, { note }: Terminal): void {
+  const room = Math.min(totalmem(), process.constrainedMemory?.() || Number.POSITIVE_INFINITY);
+  if (memory > room) {
+    throw new UmbelError(
+      'too-large',
+      `training must fit into this machine's memory of ${formatBytes(room)}`,
+      {
+        value: `an estimate of ${formatBytes(memory)}`,
+        hint: 'use fewer rows or features (--set text.maxFeatures=100000), a larger threshold, or fewer --threads',
+      },
+    );
+  }
+  if (memory > 1e9)
+    note(`training will need about ${formatBytes(memory)} of memory, the model ${formatBytes(disk)} of disk`);
 }
 
 /** Names for the labels, and which of them may be predicted. */

@@ -9,7 +9,7 @@ import { parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
 import { type Context, checkCancelled, quiet } from '../progress.ts';
 import { textOptions, Vectoriser } from '../text/vectoriser.ts';
-import type { Explanation, Model, TrainContext } from './learner.ts';
+import type { Estimate, Explanation, Model, TrainContext } from './learner.ts';
 import { findLearner } from './registry.ts';
 
 /** What to predict for: texts, or anything that holds texts or features, such as a data set. */
@@ -26,6 +26,8 @@ export interface TrainOptions extends Partial<TrainContext> {
   learner: string;
   /** The learner's options; `text.` in front of a name sets an option of the vectoriser. */
   options?: Record<string, unknown>;
+  /** Told before the long work starts; throw to refuse. */
+  onEstimate?: (estimate: Estimate) => void;
 }
 
 /** The JSON side of a saved classifier. */
@@ -95,11 +97,9 @@ export class Classifier {
     this.#featureNames = fields.featureNames;
   }
 
-  static async train(
-    dataset: Dataset,
-    { learner: name, options = {}, ...given }: TrainOptions,
-  ): Promise<Classifier> {
-    const context: TrainContext = { seed: 1, threads: 1, progress: quiet, ...given };
+  static async train(dataset: Dataset, given: TrainOptions): Promise<Classifier> {
+    const { learner: name, options = {}, onEstimate, ...asked } = given;
+    const context: TrainContext = { seed: 1, threads: 1, progress: quiet, ...asked };
     const learner = await findLearner(name);
     const own = Object.entries(options);
     const ofText = own
@@ -114,7 +114,9 @@ export class Classifier {
     const { vectoriser, features } = await vectorise(dataset, text, context);
     checkCancelled(context.signal);
     const vectorised = performance.now();
-    const model = await learner.train({ ...dataset, features }, chosen, context);
+    const set = { ...dataset, features };
+    if (onEstimate && learner.estimate) onEstimate(learner.estimate(set, chosen, context.threads));
+    const model = await learner.train(set, chosen, context);
     const seconds = {
       vectorise: (vectorised - started) / 1000,
       train: (performance.now() - vectorised) / 1000,

@@ -2,9 +2,10 @@ import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Vocabulary } from '../data/vocabulary.ts';
 import { Classifier } from '../learn/classifier.ts';
+import { openCheckpoint } from './checkpoint.ts';
 import { checkTarget, loadModel, saveModel } from './folder.ts';
 import { renderManifest } from './manifest.ts';
 import { decodeTensors, encodeTensors } from './safetensors.ts';
@@ -135,5 +136,38 @@ describe('a model folder', () => {
     await expect(saveModel(failing, folder)).rejects.toThrow('disk full');
     await loadModel(folder);
     expect((await readdir(parent)).filter((name) => name.startsWith('.'))).toEqual([]);
+  });
+});
+
+describe('a checkpoint', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = join(await mkdtemp(join(tmpdir(), 'umbel-checkpoint-')), 'model.checkpoint');
+  });
+  afterEach(() => rm(join(folder, '..'), { recursive: true }));
+
+  const piece = { a: { shape: [2], data: Float32Array.of(1, 2) } };
+
+  it('gives back what an earlier run saved, and nothing after starting anew', async () => {
+    await (await openCheckpoint(folder, 'start anew')).save('level-1', piece);
+    const resumed = await openCheckpoint(folder, 'go on');
+    expect(resumed.found).toBe(1);
+    expect(await resumed.load('level-1')).toEqual(piece);
+    expect(await resumed.load('level-2')).toBeUndefined();
+    expect(await (await openCheckpoint(folder, 'start anew')).load('level-1')).toBeUndefined();
+  });
+
+  it('does not give back a damaged piece', async () => {
+    await (await openCheckpoint(folder, 'start anew')).save('level-1', piece);
+    const [file] = await readdir(folder);
+    const bytes = await readFile(join(folder, file));
+    await writeFile(join(folder, file), bytes.with(bytes.length - 1, 1));
+    expect(await (await openCheckpoint(folder, 'go on')).load('level-1')).toBeUndefined();
+  });
+
+  it('leaves no folder where nothing was saved', async () => {
+    const checkpoint = await openCheckpoint(folder, 'start anew');
+    await checkpoint.remove();
+    expect(await readdir(join(folder, '..'))).toEqual([]);
   });
 });
