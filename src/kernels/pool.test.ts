@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -115,6 +115,22 @@ describe.each([1, 3])('a pool of %i', (threads) => {
 
 it('an UmbelError thrown in a thread is one here', async () => {
   await expect(runJobs(times(), 2, [1, -5], { threads: 2 })).rejects.toBeInstanceOf(UmbelError);
+});
+
+it('runs where it is installed, also below a folder called src', async () => {
+  const installed = join(folder, 'src', 'app');
+  for (const file of [
+    'package.json',
+    'dist/errors.js',
+    'dist/progress.js',
+    'dist/kernels/pool.js',
+    'dist/kernels/worker.js',
+  ])
+    await cp(new URL(`../../${file}`, import.meta.url), join(installed, file));
+  const copy: typeof import('./pool.ts') = await import(
+    pathToFileURL(join(installed, 'dist', 'kernels', 'pool.js')).href
+  );
+  expect(await copy.runJobs(times(), 2, [1, 2, 3], { threads: 2 })).toEqual([2, 4, 6]);
 });
 
 it('a worker that dies is an error, not a silence', async () => {

@@ -1,7 +1,6 @@
 // Worker threads that run named exports of our own modules. Jobs are handed out one at a time in order, so a long
 // job does not hold up the rest; results come back in job order, so nothing depends on the number of threads.
 // With one thread, or one job, everything runs here, with a pause between jobs.
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { UmbelError } from '../errors.ts';
 import { breathe, checkCancelled } from '../progress.ts';
@@ -96,7 +95,7 @@ export class Pool {
   }
 
   #worker(lane: number): Worker {
-    this.#workers[lane] ??= new Worker(builtFile('./worker.ts', import.meta.url));
+    this.#workers[lane] ??= new Worker(builtFile(import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1')));
     return this.#workers[lane];
   }
 }
@@ -196,9 +195,7 @@ function revive(failure: Extract<Answer, { failure: unknown }>['failure']): unkn
 }
 
 /** Workers load compiled files: from sources (under test) this is the twin in dist, from dist the file itself. */
-function builtFile(file: string, base?: string): URL {
-  const url = new URL(file, base);
-  const path = fileURLToPath(url);
-  if (!path.endsWith('.ts')) return url;
-  return new URL(url.href.replace(/\/src\/(?!.*\/src\/)/, '/dist/').replace(/\.ts$/, '.js'));
+function builtFile(file: string): URL {
+  if (!file.endsWith('.ts')) return new URL(file);
+  return new URL(file.replace(/\/src\/(?!.*\/src\/)/, '/dist/').replace(/\.ts$/, '.js'));
 }

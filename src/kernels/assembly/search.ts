@@ -10,7 +10,9 @@ const childrenAt = 12;
 const valuesAt = 16;
 const childStartAt = 20;
 const childIdsAt = 24;
-export const headerBytes: u32 = 28;
+const rowFeaturesAt = 28;
+const chunkStartAt = 32;
+const headerBytes: u32 = 36;
 
 const smallest: f32 = 1e-37;
 
@@ -134,20 +136,12 @@ function multiplyChunk(
   hits: usize,
 ): void {
   memory.fill(margins, 0, children << 2);
-  const words = <usize>load<u32>(header, wordsAt) + ((chunk * load<u32>(header, wordsPerChunkAt)) << 3);
   const rowStart: usize = load<u32>(header, rowStartAt);
   const entryChildren: usize = load<u32>(header, childrenAt);
   const entryValues: usize = load<u32>(header, valuesAt);
-  let end = hits;
-  for (let p: u32 = 0; p < count; p++) {
-    const feature = load<u32>(features + (p << 2));
-    const word = load<u64>(words + ((feature >> 5) << 3));
-    const bits = <u32>word;
-    const place = feature & 31;
-    store<u32>(end, <u32>(word >> 32) + popcnt(bits & (((<u32>1) << place) - 1)));
-    store<u32>(end, load<u32>(values + (p << 2)), 8);
-    end += ((bits >> place) & 1) << 4;
-  }
+  const end = load<u32>(header, wordsAt)
+    ? lookUp(header, chunk, features, values, count, hits)
+    : searchRows(header, chunk, features, values, count, hits);
   for (let hit = hits; hit < end; hit += 16) {
     const row = rowStart + (load<u32>(hit) << 2);
     store<u32>(hit, load<u32>(row));
@@ -168,6 +162,54 @@ function multiplyChunk(
   }
   // Only keeps the early reads alive.
   store<u32>(hits, touched);
+}
+
+/** Writes the row and the value of every feature the chunk has to `hits`; returns the end of the list. */
+function lookUp(header: usize, chunk: u32, features: usize, values: usize, count: u32, hits: usize): usize {
+  const words = <usize>load<u32>(header, wordsAt) + ((chunk * load<u32>(header, wordsPerChunkAt)) << 3);
+  let end = hits;
+  for (let p: u32 = 0; p < count; p++) {
+    const feature = load<u32>(features + (p << 2));
+    const word = load<u64>(words + ((feature >> 5) << 3));
+    const bits = <u32>word;
+    const place = feature & 31;
+    store<u32>(end, <u32>(word >> 32) + popcnt(bits & (((<u32>1) << place) - 1)));
+    store<u32>(end, load<u32>(values + (p << 2)), 8);
+    end += ((bits >> place) & 1) << 4;
+  }
+  return end;
+}
+
+/** The same by binary search, for levels whose bitmaps would be far larger than their weights. */
+function searchRows(
+  header: usize,
+  chunk: u32,
+  features: usize,
+  values: usize,
+  count: u32,
+  hits: usize,
+): usize {
+  const rowFeatures: usize = load<u32>(header, rowFeaturesAt);
+  const bounds = <usize>load<u32>(header, chunkStartAt) + (chunk << 2);
+  const stop = load<u32>(bounds, 4);
+  let low = load<u32>(bounds);
+  let end = hits;
+  for (let p: u32 = 0; p < count; p++) {
+    const feature = load<u32>(features + (p << 2));
+    // Features ascend: the next one cannot lie before this one.
+    let high = stop;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (load<u32>(rowFeatures + (middle << 2)) < feature) low = middle + 1;
+      else high = middle;
+    }
+    if (low === stop) break;
+    if (load<u32>(rowFeatures + (low << 2)) !== feature) continue;
+    store<u32>(end, low);
+    store<u32>(end, load<u32>(values + (p << 2)), 8);
+    end += 16;
+  }
+  return end;
 }
 
 /** Margins become log scores: the parent's plus the log of the child's own factor. */

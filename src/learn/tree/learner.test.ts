@@ -163,6 +163,20 @@ describe('the tree learner', () => {
     }
   });
 
+  it('predicts the same where the features are too many for bitmaps', async () => {
+    const spread = (rows: TrainingSet): TrainingSet => {
+      const x = rows.features.sparse;
+      const sparse = x && { ...x, cols: features << 14, indices: x.indices.map((f) => f << 14) };
+      return { ...rows, features: { sparse } };
+    };
+    const other = await train(spread(set), {});
+    const [a, b] = [
+      await model.predict(test.features, { top: 5 }),
+      await other.predict(spread(test).features, { top: 5 }),
+    ];
+    expect(b).toEqual(a);
+  });
+
   it('with few labels has no tree and one step', async () => {
     const flat = await train(set, { flatSize: 1000 });
     const explained = await flat.explain?.(oneRow(1), 3);

@@ -30,7 +30,7 @@ export interface ForestOptions {
   power: number;
 }
 
-const headerBytes = 28;
+const headerBytes = 36;
 /** How many threads may search at once. */
 const maxSlots = 16;
 
@@ -56,7 +56,7 @@ export function plantForest(
   const levelBytes = (level: Level) =>
     arraysOf(level).reduce(
       (sum, { byteLength }) => sum + align(byteLength),
-      align(level.shape.rows * words * 8),
+      align(bitmapBytes(level, words)),
     );
   const bytes = trees.flat().reduce((sum, level) => sum + levelBytes(level), slotCount * slot.bytes);
   const arena = new Arena(createMemory(bytes + trees.flat().length * 64 + (1 << 16), shared));
@@ -65,8 +65,9 @@ export function plantForest(
     const header = arena.allocate(levels.length * headerBytes);
     const views = levels.map((level, depth) => {
       const view = placeLevel(arena, level);
-      const bitmap = arena.allocate(level.shape.rows * words * 8);
-      markRows(new Uint32Array(memory.buffer, bitmap, level.shape.rows * words * 2), view, words);
+      const size = bitmapBytes(level, words);
+      const bitmap = size && arena.allocate(size);
+      if (size) markRows(new Uint32Array(memory.buffer, bitmap, size / 4), view, words);
       const fields = [
         bitmap,
         words,
@@ -75,6 +76,8 @@ export function plantForest(
         view.values.byteOffset,
         view.shape.indptr.byteOffset,
         view.shape.indices.byteOffset,
+        view.features.byteOffset,
+        view.chunkStart.byteOffset,
       ];
       new Uint32Array(memory.buffer, header + depth * headerBytes, fields.length).set(fields);
       return view;
@@ -92,6 +95,12 @@ export function plantForest(
     slotFlags: shared ? new Int32Array(new SharedArrayBuffer(slotCount * 4)) : new Int32Array(slotCount),
   };
   return { forest, trees: planted.map(({ views }) => views) };
+}
+
+/** None where there are so many features that the bitmaps would be far larger than the weights. */
+function bitmapBytes({ shape, values }: Level, words: number): number {
+  const bytes = shape.rows * words * 8;
+  return bytes <= Math.max(1 << 20, 24 * values.length) ? bytes : 0;
 }
 
 function widest(indptr: Uint32Array): number {
