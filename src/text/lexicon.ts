@@ -97,12 +97,13 @@ export class Lexicon implements TermIndex {
   /** The names of the given terms: an n-gram's words have a space between. */
   names(terms: Uint32Array): Packed {
     const offsets = new Uint32Array(terms.length + 1);
+    const known = new Uint8Array(this.#blocks.buffer);
     let bytes = new Uint8Array(16 * terms.length);
     let end = 0;
     for (let i = 0; i < terms.length; i++) {
       const longest = end + this.#longestName(terms[i]);
       if (longest > bytes.length) bytes = enlarge(bytes, 2 * longest);
-      end = this.#writeName(terms[i], bytes, end);
+      end = this.#writeName(terms[i], known, bytes, end);
       offsets[i + 1] = end;
     }
     return { bytes: bytes.slice(0, end), offsets };
@@ -114,14 +115,14 @@ export class Lexicon implements TermIndex {
     return first < 0 ? 4 * second : this.#longestName(first) + 1 + this.#longestName(second);
   }
 
-  #writeName(term: number, bytes: Uint8Array, start: number): number {
+  #writeName(term: number, known: Uint8Array, bytes: Uint8Array, start: number): number {
     const [first, second] = [this.#terms[2 * term], this.#terms[2 * term + 1]];
     if (first >= 0) {
-      const middle = this.#writeName(first, bytes, start);
+      const middle = this.#writeName(first, known, bytes, start);
       bytes[middle] = 0x20;
-      return this.#writeName(second, bytes, middle + 1);
+      return this.#writeName(second, known, bytes, middle + 1);
     }
-    const [known, offset] = [new Uint8Array(this.#blocks.buffer), -1 - first];
+    const offset = -1 - first;
     const length = bytesInBlocks(known, offset, offset + second);
     for (let i = 0; i < length; i++) bytes[start + i] = known[4 * offset + i];
     return start + length;

@@ -3,7 +3,7 @@ import { badInput } from '../errors.ts';
 import { usedColumns } from './encode.ts';
 import type { Counted } from './jobs.ts';
 import { Lexicon } from './lexicon.ts';
-import { enlarge, type Packed } from './utf8.ts';
+import { enlarge, type Packed, selectPacked } from './utf8.ts';
 import type { TextOptions } from './vectoriser.ts';
 
 /** What one thread has counted so far. */
@@ -55,12 +55,19 @@ export class Tally {
       const names = { bytes: new Uint8Array(0), offsets: new Uint32Array(1) };
       return { names, documents, columns: this.#lanes.map(() => usedColumns(documents)) };
     }
-    const order = this.#order(documents);
+    const kept = positive(documents);
+    const names = this.#lexicon.names(kept);
+    const order = this.#order(names, kept, documents);
     const columns = new Int32Array(documents.length).fill(-1);
-    for (let column = 0; column < order.length; column++) columns[order[column]] = column;
+    const inOrder = new Uint32Array(order.length);
+    for (let column = 0; column < order.length; column++) {
+      const term = kept[order[column]];
+      columns[term] = column;
+      inOrder[column] = documents[term];
+    }
     return {
-      names: this.#lexicon.names(order),
-      documents: order.map((term) => documents[term]),
+      names: selectPacked(names, order),
+      documents: inOrder,
       columns: this.#lanes.map(({ numbers, size }) => numbers.subarray(0, size).map((term) => columns[term])),
     };
   }
@@ -75,10 +82,8 @@ export class Tally {
     return documents;
   }
 
-  /** Terms that some rows have: those of most rows first, ties by name. */
-  #order(documents: Uint32Array): Uint32Array {
-    const kept = Uint32Array.from(documents.keys()).filter((term) => documents[term] > 0);
-    const names = new NameOrder(this.#lexicon.names(kept));
+  /** The kept terms, those of most rows first, ties by name, as places in `kept`. */
+  #order(names: Packed, kept: Uint32Array, documents: Uint32Array): Uint32Array {
     const groups = new Map<number, number[]>();
     for (let i = 0; i < kept.length; i++) {
       const count = documents[kept[i]];
@@ -86,15 +91,27 @@ export class Tally {
       if (group) group.push(i);
       else groups.set(count, [i]);
     }
-    const order: number[] = [];
-    for (const count of [...groups.keys()].sort((a, b) => b - a)) {
-      const group = groups.get(count) ?? [];
-      group.sort((a, b) => names.compare(a, b));
-      for (const i of group) order.push(kept[i]);
-    }
+    const byName = new NameOrder(names);
     const { maxFeatures } = this.#options;
-    return Uint32Array.from(maxFeatures > 0 ? order.slice(0, maxFeatures) : order);
+    const order = new Uint32Array(maxFeatures > 0 ? Math.min(maxFeatures, kept.length) : kept.length);
+    let size = 0;
+    for (const [, group] of [...groups].sort(([a], [b]) => b - a)) {
+      if (size === order.length) break;
+      group.sort((a, b) => byName.compare(a, b));
+      const taken = group.slice(0, order.length - size);
+      order.set(taken, size);
+      size += taken.length;
+    }
+    return order;
   }
+}
+
+/** The places of numbers above 0. */
+function positive(numbers: Uint32Array): Uint32Array {
+  const places = new Uint32Array(numbers.length);
+  let size = 0;
+  for (let i = 0; i < numbers.length; i++) if (numbers[i] > 0) places[size++] = i;
+  return places.slice(0, size);
 }
 
 /** Compares names by code point, most of them by one number: the first six bytes. */

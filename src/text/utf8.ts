@@ -30,6 +30,19 @@ export function pack(texts: readonly string[], first = 0, last = texts.length): 
   return { bytes: bytes.slice(0, end), offsets };
 }
 
+/** The given strings, in the given order. */
+export function selectPacked({ bytes, offsets }: Packed, order: Uint32Array): Packed {
+  const selected = new Uint32Array(order.length + 1);
+  for (let i = 0; i < order.length; i++)
+    selected[i + 1] = selected[i] + offsets[order[i] + 1] - offsets[order[i]];
+  const copied = new Uint8Array(selected[order.length]);
+  for (let i = 0; i < order.length; i++) {
+    const shift = offsets[order[i]] - selected[i];
+    for (let p = selected[i]; p < selected[i + 1]; p++) copied[p] = bytes[p + shift];
+  }
+  return { bytes: copied, offsets: selected };
+}
+
 /** A string as whole blocks. */
 export function toBlocks(text: string): Int32Array {
   const blocks = new Int32Array(((3 * text.length) >> 2) + 1);
