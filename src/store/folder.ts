@@ -1,8 +1,9 @@
 // A model is a folder: model.json beside its parts. Written next to its final place and renamed, so that a reader sees
 // the old model, the new one, or none.
 import { createHash } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { partialName } from '../data/file.ts';
 import { UmbelError } from '../errors.ts';
 import type { Classifier } from '../learn/classifier.ts';
 import type { PartWriter } from '../parts.ts';
@@ -49,14 +50,14 @@ export function folderSource(folder: string): ModelSource {
 export async function saveModel(classifier: Classifier, folder: string): Promise<void> {
   await checkTarget(folder);
   const target = resolve(folder);
-  const partial = join(dirname(target), `.${basename(target)}.partial-${process.pid}`);
+  const partial = partialName(target);
   const parts: PartEntry[] = [];
   const add = async (file: string, pieces: Iterable<Uint8Array>) => {
     parts.push(await writeFile(partial, file, pieces));
   };
   const writer: PartWriter = { write: (name, tensors) => add(`${name}.safetensors`, encodeTensors(tensors)) };
   try {
-    await mkdir(partial, { recursive: true });
+    await mkdir(partial);
     await add('labels.jsonl', labelLines(classifier));
     const content = await classifier.save(writer);
     const text = await renderManifest({ format: 'umbel-model', version: formatVersion, content, parts });
@@ -68,8 +69,20 @@ export async function saveModel(classifier: Classifier, folder: string): Promise
   }
 }
 
-/** Refuses to overwrite a folder that is not a model. Call it before training, so that nothing is lost after. */
+/** Refuses what cannot be written or is not a model. Call it before training, so that nothing is lost after. */
 export async function checkTarget(folder: string): Promise<void> {
+  const parent = dirname(resolve(folder));
+  const trial = partialName(`${resolve(folder)}.trial`);
+  try {
+    await mkdir(parent, { recursive: true });
+    await mkdir(trial);
+    await rmdir(trial);
+  } catch (error) {
+    throw new UmbelError('usage', 'model folder must be in a place that can be written', {
+      file: folder,
+      value: (error as NodeJS.ErrnoException).code,
+    });
+  }
   const found = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return [];
     throw new UmbelError('usage', 'model folder must be a folder', { file: folder, value: error.code });

@@ -124,6 +124,12 @@ describe('a model folder', () => {
     await expect(loadModel(folder)).rejects.toThrow(/plain file names, got "..\/secret/);
   });
 
+  it('is refused before training where nothing can be written', async () => {
+    await expect(checkTarget(join(folder, 'model.json', 'inside'))).rejects.toThrow(
+      /place that can be written/,
+    );
+  });
+
   it('is not written over anything that is not a model, and a failed save leaves the old model', async () => {
     const other = await mkdtemp(join(parent, 'other-'));
     await writeFile(join(other, 'thesis.txt'), 'years of work');

@@ -104,10 +104,13 @@ export async function trainLevels(
     counter: new Int32Array(new SharedArrayBuffer(4)),
   };
   const total = tasks.reduce((sum, { shape }) => sum + shape.indices.length, 0);
-  let done = 0;
+  const work = pieces.reduce((sum, { cost }) => sum + cost, 0);
+  const phase = tasks.length > 1 ? 'train' : `train level ${tasks[0].depth + 1}`;
+  let worked = 0;
+  // Counted by cost, so that the time left is right although the longest jobs come first.
   const onResult = (_: Chunk, index: number) => {
-    done += pieces[index].children;
-    progress({ phase: 'train', done, total, unit: 'classifiers' });
+    worked += pieces[index].cost;
+    progress({ phase, done: Math.round((total * worked) / work), total, unit: 'classifiers' });
   };
   const chunks = await pool.run(solveTask, setup, pieces, { signal, onResult });
   arena.release(start);
