@@ -24,6 +24,8 @@ export interface RunOptions<Result> {
   signal?: AbortSignal;
   /** Called as each job ends, in any order. */
   onResult?: (result: Result, index: number) => void;
+  /** Jobs a thread holds beside the one at work: 1 keeps threads from waiting when jobs are many and short. */
+  ahead?: number;
 }
 
 /** Threads that stay alive from one run to the next. One run at a time. */
@@ -55,7 +57,7 @@ export class Pool {
       return queue.results;
     }
     try {
-      await this.#runLanes(task, setup, queue, options.signal);
+      await this.#runLanes(task, setup, queue, options);
     } catch (error) {
       await this.close();
       throw error;
@@ -72,7 +74,7 @@ export class Pool {
     task: Task<Setup, Job, Result>,
     setup: Setup,
     queue: Queue<Job, Result>,
-    signal: AbortSignal | undefined,
+    { signal, ahead = 0 }: RunOptions<Result>,
   ): Promise<unknown> {
     const ended = new AbortController();
     const cancelled = new Promise<never>((_, reject) => {
@@ -85,7 +87,7 @@ export class Pool {
       const worker = this.#worker(lanes.length);
       worker.ref();
       worker.postMessage(order);
-      lanes.push(runLane(worker, queue, ended.signal));
+      lanes.push(runLane(worker, queue, ahead, ended.signal));
     }
     return Promise.race([cancelled, Promise.all(lanes)]).finally(() => {
       ended.abort();
@@ -158,19 +160,28 @@ class Queue<Job, Result> {
 }
 
 /** Feeds one worker until the queue is empty. */
-function runLane<Job, Result>(worker: Worker, queue: Queue<Job, Result>, ended: AbortSignal): Promise<void> {
+function runLane<Job, Result>(
+  worker: Worker,
+  queue: Queue<Job, Result>,
+  ahead: number,
+  ended: AbortSignal,
+): Promise<void> {
   return new Promise<void>((resolve, reject) => {
+    let given = 0;
     const give = () => {
       const entry = queue.take();
-      if (!entry) return resolve();
+      if (!entry) return;
+      given++;
       worker.postMessage({ kind: 'job', ...entry } satisfies Order);
       queue.refill();
     };
     const receive = (answer: Answer) => {
       try {
         if ('failure' in answer) throw revive(answer.failure);
-        queue.finish(answer.index, answer.result as Result);
+        given--;
         give();
+        queue.finish(answer.index, answer.result as Result);
+        if (given === 0) resolve();
       } catch (error) {
         reject(error);
       }
@@ -180,7 +191,7 @@ function runLane<Job, Result>(worker: Worker, queue: Queue<Job, Result>, ended: 
     ended.addEventListener('abort', () => {
       worker.off('message', receive).off('error', reject).off('exit', died);
     });
-    give();
+    for (let i = 0; i <= ahead; i++) give();
   });
 }
 

@@ -85,6 +85,7 @@ export class Vectoriser {
       const lanes = new Int32Array(new SharedArrayBuffer(4));
       const counted = await pool.run(countTask, { options, stopWords, lanes }, chunks(texts), {
         signal,
+        ahead: 1,
         onResult: (result) => report(tally.add(result)),
       });
       const { columns, ...learnt } = tally.choose(texts.length);
@@ -93,6 +94,7 @@ export class Vectoriser {
       const reportRows = reporter('weigh words', texts.length, progress);
       const parts = await pool.run(weighTask, setup, counted, {
         signal,
+        ahead: 1,
         onResult: (rows) => reportRows(rows.indptr.length - 1),
       });
       const features = stack(parts, fitted.documents.length);
@@ -123,7 +125,9 @@ export class Vectoriser {
     const parts: Rows[] = [];
     if (threads > 1) {
       const { runJobs } = await import('../kernels/pool.ts');
-      parts.push(...(await runJobs(encodeTask, this.#fitted, chunks(texts), { threads, signal, onResult })));
+      parts.push(
+        ...(await runJobs(encodeTask, this.#fitted, chunks(texts), { threads, signal, onResult, ahead: 1 })),
+      );
     } else {
       for (const chunk of chunks(texts)) {
         if (parts.length > 0) await breathe();
