@@ -118,6 +118,16 @@ describe('telling the format', () => {
   });
 });
 
+it.each(formatNames.filter((name) => formats[name].companion === undefined))(
+  '%s refuses a second file, there or not',
+  async (format) => {
+    const path = await fileOf('a', 'x\ty\n');
+    const rule = `${path}: ${format} takes no second file`;
+    await expect(openSamples(`${path},nofile.csv`, { format })).rejects.toThrow(`${rule}, got "nofile.csv"`);
+    await expect(openSamples(path, { format, companion: path })).rejects.toThrow(rule);
+  },
+);
+
 describe('readDataset', () => {
   it('refuses a file without samples', async () => {
     const path = await fileOf('a.jsonl', '\n');

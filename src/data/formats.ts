@@ -14,6 +14,8 @@ interface Row {
   /** Lowercase endings, with the dot, without `.gz`. */
   extensions: readonly string[];
   summary: string;
+  /** What its second file holds, if it takes one. */
+  companion?: string;
   load: () => Promise<Format>;
 }
 
@@ -61,21 +63,25 @@ export const formats: Record<string, Row> = {
   arff: {
     extensions: ['.arff'],
     summary: 'ARFF of Mulan (labels in an XML file beside it) or MEKA (-C n in the relation line)',
+    companion: 'labels of Mulan (.xml)',
     load: async () => (await import('./arff.ts')).arff,
   },
   npz: {
     extensions: ['.npz'],
     summary: 'sparse features of SciPy (X.npz), labels in a second matrix (Y.npz)',
+    companion: 'label matrix',
     load: async () => (await import('./npy.ts')).npz,
   },
   npy: {
     extensions: ['.npy'],
     summary: 'dense features of NumPy (X.npy), labels in a sparse matrix (Y.npz)',
+    companion: 'label matrix',
     load: async () => (await import('./npy.ts')).npy,
   },
   idx: {
     extensions: ['.idx', '.idx1-ubyte', '.idx2-ubyte', '.idx3-ubyte', '.idx4-ubyte'],
     summary: 'IDX images of MNIST (...-images-idx3-ubyte), labels in a second file (...-labels-idx1-ubyte)',
+    companion: 'labels of IDX',
     load: async () => (await import('./idx.ts')).idx,
   },
 };
@@ -106,6 +112,7 @@ export interface WriteOptions {
 export async function openSamples(spec: string, options: OpenOptions = {}): Promise<SampleStream> {
   const { path, companion } = await splitSpec(spec, options.companion);
   const format = await loadFormat(options.format ?? (await detectFormat(path)));
+  if (companion !== undefined) checkTakesCompanion(format, path, companion);
   const stream = await format.read(path, { ...options, companion });
   return { ...stream, batches: withUniqueIds(stream.batches, path, options) };
 }
@@ -154,6 +161,18 @@ export async function writeSamples(
 async function loadFormat(name: string): Promise<Format> {
   if (!Object.hasOwn(formats, name)) throw unknownName('format', name, formatNames);
   return formats[name].load();
+}
+
+function checkTakesCompanion({ name }: Format, file: string, companion: string): void {
+  if (formats[name].companion !== undefined) return;
+  const takers = Object.entries(formats).flatMap(([taker, row]) =>
+    row.companion === undefined ? [] : `${taker} (${row.companion})`,
+  );
+  throw badUsage(`${name} takes no second file`, {
+    file,
+    value: companion,
+    hint: `give one file; a second one is taken by ${takers.join(', ')}`,
+  });
 }
 
 /** A path with a comma in it that does not exist as it is names a file and its companion. */
