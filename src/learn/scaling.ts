@@ -1,6 +1,6 @@
 // Dense columns come in any unit (degrees, counts, pixels); learners want them alike. Means and deviations are the
 // training data's; a column that never varies says nothing and becomes zero.
-import { type Dense, denseRow } from '../math/dense.ts';
+import type { Dense } from '../math/dense.ts';
 
 export interface Scaling {
   mean: Float32Array;
@@ -9,14 +9,14 @@ export interface Scaling {
 }
 
 export function fitScaling(m: Dense): Scaling {
-  const sum = new Float64Array(m.cols);
-  const squares = new Float64Array(m.cols);
-  for (let row = 0; row < m.rows; row++) denseRow(m, row).forEach((value, j) => void (sum[j] += value));
-  const mean = sum.map((total) => total / m.rows);
+  const columnSums = (term: (value: number, column: number) => number) => {
+    const sums = new Float64Array(m.cols);
+    for (let p = 0; p < m.values.length; p++) sums[p % m.cols] += term(m.values[p], p % m.cols);
+    return sums;
+  };
+  const mean = columnSums((value) => value).map((total) => total / m.rows);
   // A second pass: the difference of large sums would lose the digits of a small deviation.
-  for (let row = 0; row < m.rows; row++) {
-    denseRow(m, row).forEach((value, j) => void (squares[j] += (value - mean[j]) ** 2));
-  }
+  const squares = columnSums((value, j) => (value - mean[j]) ** 2);
   const scale = squares.map((total, j) => {
     const deviation = Math.sqrt(total / m.rows);
     // What rounding alone leaves of a constant column is no variation.
