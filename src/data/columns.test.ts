@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseColumns, resolveColumns } from './columns.ts';
+import { parseColumns, resolveColumns, separatorOf } from './columns.ts';
 
 describe('resolveColumns', () => {
   it('finds the default names in any case, all text columns in file order', () => {
@@ -50,6 +50,20 @@ describe('resolveColumns', () => {
       labels: [0],
     });
   });
+});
+
+it.each([
+  ['text', ','],
+  ['text,labels', ','],
+  ['text;labels', ';'],
+  ['text\tlabels', '\t'],
+  ['text (a;b),labels', ','],
+  ['"a, ""b"", c";labels', ';'],
+  ['id,"a;b;c;d"', ','],
+  ['id,"a;b;c;d', ','],
+  ['5" disk;size', ';'],
+])('%j is parted by %j', (line, separator) => {
+  expect(separatorOf(line)).toBe(separator);
 });
 
 describe('parseColumns', () => {

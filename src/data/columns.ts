@@ -72,6 +72,16 @@ function columnRange(header: readonly string[], range: string): number[] {
   return Array.from({ length: end - start + 1 }, (_, i) => start + i);
 }
 
+/**
+ * What parts the cells of a CSV file: a comma, unless its first line has more semicolons (Excel where the comma is in
+ * the numbers) or more tabs outside of quotes.
+ */
+export function separatorOf(firstLine: string): string {
+  const bare = firstLine.replace(/(^|[,;\t])"(?:[^"]|"")*("|$)/g, '$1');
+  const count = (separator: string) => bare.split(separator).length;
+  return [',', ';', '\t'].reduce((best, next) => (count(next) > count(best) ? next : best));
+}
+
 /** `id=1,text=title+body,labels=tags` */
 export function parseColumns(text: string): Columns {
   const { id, group, ...lists } = parseRoles(text, ['id', 'text', 'labels', 'group']);

@@ -59,7 +59,9 @@ describe('readLines', () => {
 
   it('names the line that is not UTF-8', async () => {
     const path = await fileOf(Buffer.from('good\nb\xe4d\nfine\n', 'latin1'));
-    await expect(linesOf(path)).rejects.toThrow(`${path}:2: text must be valid UTF-8`);
+    await expect(linesOf(path)).rejects.toThrow(
+      `${path}:2: text must be valid UTF-8 (save it as UTF-8 (in Excel: CSV UTF-8), or convert it with iconv)`,
+    );
   });
 
   it('leaves out a line that is not UTF-8 under --skip-bad, keeping the numbers of the others', async () => {

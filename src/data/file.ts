@@ -95,18 +95,23 @@ export async function* readLines(path: string, options: ReadOptions = {}): Async
   }
 }
 
+const notUtf8 = {
+  rule: 'text must be valid UTF-8',
+  hint: 'save it as UTF-8 (in Excel: CSV UTF-8), or convert it with iconv',
+};
+const overlongLine = { rule: `a line must have at most ${maxLineBytes} bytes` };
+
 /** As `readLines`, but bad lines stay in their places, for formats whose records span lines. */
 export async function* readCheckedLines(path: string, options: ReadOptions): AsyncGenerator<CheckedLines> {
   let first = 1;
-  const report = (rule: string, line: number) => {
-    const error = badInput(rule, { file: path, line });
+  const report = (broken: { rule: string; hint?: string }, line: number) => {
+    const error = badInput(broken.rule, { file: path, line, hint: broken.hint });
     if (!options.skipped) throw error;
     options.skipped.add(error);
   };
   for await (const bytes of wholeLines(readBytes(path, options))) {
     const batch = bytes ? { first, ...decodeLines(bytes) } : { first, lines: [''], bad: new Set([0]) };
-    const rule = bytes ? 'text must be valid UTF-8' : `a line must have at most ${maxLineBytes} bytes`;
-    for (const index of batch.bad) report(rule, first + index);
+    for (const index of batch.bad) report(bytes ? notUtf8 : overlongLine, first + index);
     if (first === 1 && batch.lines[0].startsWith('\ufeff')) batch.lines[0] = batch.lines[0].slice(1);
     yield batch;
     first += batch.lines.length;

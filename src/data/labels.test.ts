@@ -50,6 +50,7 @@ describe('readLabels', () => {
     ]);
     const csv = 'uri,label_fi,label_en\n<http://x/1>,kissat,cats\n';
     expect(await load('.csv', csv)).toEqual([{ id: 'http://x/1', name: 'cats' }]);
+    expect(await load('.csv', csv.replaceAll(',', ';'))).toEqual([{ id: 'http://x/1', name: 'cats' }]);
     expect(await load('.csv', csv, { language: 'fi' })).toEqual([{ id: 'http://x/1', name: 'kissat' }]);
   });
 

@@ -2,7 +2,7 @@
 // label ids. What a file is, is told by its ending and its first line.
 import Papa from 'papaparse';
 import { badInput, badUsage, locate } from '../errors.ts';
-import { findColumn, parseRoles, single } from './columns.ts';
+import { findColumn, parseRoles, separatorOf, single } from './columns.ts';
 import { extensionOf, readLines } from './file.ts';
 import { readMulanLabels } from './mulan.ts';
 import { readSkos } from './skos.ts';
@@ -174,7 +174,9 @@ async function* tsvRows(path: string): AsyncGenerator<Numbered<string[]>> {
 async function* csvRows(path: string): AsyncGenerator<Numbered<string[]>> {
   const parts: string[] = [];
   for await (const { lines } of readLines(path)) parts.push(lines.join('\n'));
-  const { data, errors } = Papa.parse<string[]>(parts.join('\n'), { delimiter: ',', newline: '\n' });
+  const text = parts.join('\n');
+  const delimiter = separatorOf(text.trimStart().split('\n', 1)[0]);
+  const { data, errors } = Papa.parse<string[]>(text, { delimiter, newline: '\n' });
   const broken = errors.at(0);
   if (broken)
     throw badInput('CSV must be well formed', {

@@ -69,6 +69,19 @@ describe('a table with a header', () => {
     expect((await read(csv, `text,labels\nt,${cell}\n`, { labelDelimiter })).labels).toEqual([['x', 'y']]);
   });
 
+  it('is read as Excel saves it where the comma is in the numbers', async () => {
+    const table = '\ufeff\r\nID;Title;Labels\r\n1;"Äpfel; Birnen, roh";x,y\r\n2;b, c;"x"\r\n';
+    expect(await read(csv, table)).toMatchObject({
+      ids: ['1', '2'],
+      texts: ['Äpfel; Birnen, roh', 'b, c'],
+      labels: [['x', 'y'], ['x']],
+    });
+    expect(await read(csv, 'text\tlabels\n"a\tb"\tx;y\n', { labelDelimiter: ';' })).toMatchObject({
+      texts: ['a\tb'],
+      labels: [['x', 'y']],
+    });
+  });
+
   it('need not have labels', async () => {
     expect((await read(csv, 'text\na\nb\n')).labels).toEqual([[], []]);
   });

@@ -1,9 +1,9 @@
 // Tables of texts, one sample per row. CSV has quotes (RFC 4180: a quoted field may hold commas, quotes and line ends,
-// read as LF); in TSV a quote is a character like any other. A TSV without a header and with two columns is
-// `labels<TAB>text`. Which column is what: see columns.ts.
+// read as LF) and is read with semicolons or tabs too; in TSV a quote is a character like any other. A TSV without a
+// header and with two columns is `labels<TAB>text`. Which column is what: see columns.ts.
 import Papa from 'papaparse';
 import { badInput, badUsage, locate } from '../errors.ts';
-import { type ColumnPositions, resolveColumns } from './columns.ts';
+import { type ColumnPositions, resolveColumns, separatorOf } from './columns.ts';
 import type { Sample, SampleStream } from './dataset.ts';
 import { maxLineBytes, readCheckedLines, readLines } from './file.ts';
 import type { Columns, Format, Header, ReadOptions } from './format.ts';
@@ -82,13 +82,14 @@ async function* tsvRows(path: string, options: ReadOptions): AsyncGenerator<Row[
 }
 
 async function* csvRows(path: string, options: ReadOptions): AsyncGenerator<Row[]> {
-  const parser = new Papa.Parser({ delimiter: ',', newline: '\n' });
+  let parser: Papa.Parser | undefined;
   const badLines: number[] = [];
   let text = '';
   let line = 1;
   for await (const batch of readCheckedLines(path, options)) {
     for (const index of batch.bad) badLines.push(batch.first + index);
     text += `${batch.lines.join('\n')}\n`;
+    parser ??= new Papa.Parser({ delimiter: separatorOf(firstOf(batch.lines)), newline: '\n' });
     // Told to leave out the last row, the parser stops before a field whose quote is still open.
     const { data, errors, meta }: Papa.ParseResult<string[]> = parser.parse(text, 0, true);
     const rows = data.map((cells): Row => {
@@ -108,6 +109,8 @@ async function* csvRows(path: string, options: ReadOptions): AsyncGenerator<Row[
   if (!options.skipped) throw error;
   options.skipped.add(error);
 }
+
+const firstOf = (lines: string[]) => lines.find((line) => line.trim() !== '') ?? '';
 
 function countLineEnds(cell: string): number {
   let count = 0;
