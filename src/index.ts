@@ -2,6 +2,7 @@
 export { collect, type Dataset, type Features, type Sample, selectSamples } from './data/dataset.ts';
 export { openSamples, readDataset, writeSamples } from './data/formats.ts';
 export { readLabels } from './data/labels.ts';
+export { datasetOf, type PlainSample } from './data/plain-samples.ts';
 export { splitRows } from './data/split.ts';
 export { type Label, Vocabulary } from './data/vocabulary.ts';
 export { UmbelError } from './errors.ts';

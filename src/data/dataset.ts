@@ -48,41 +48,53 @@ export interface Dataset {
 
 /** Reads a whole stream into memory. Every sample must have the same fields as the first. */
 export async function collect(stream: SampleStream): Promise<Dataset> {
-  const labels = new CsrBuilder('binary');
-  const sparse = new CsrBuilder('values');
-  const dense: Float32Array[] = [];
-  const [ids, texts, groups]: string[][] = [[], [], []];
-  let rows = 0;
-  for await (const batch of stream.batches) {
-    for (const sample of batch) {
-      labels.add(sample.labels);
-      if (sample.sparse) sparse.add(sample.sparse.indices, sample.sparse.values);
-      if (sample.dense) dense.push(sample.dense);
-      if (sample.id !== undefined) ids.push(sample.id);
-      if (sample.text !== undefined) texts.push(sample.text);
-      if (sample.group !== undefined) groups.push(sample.group);
-      rows++;
-    }
+  const collector = new Collector();
+  for await (const batch of stream.batches) for (const sample of batch) collector.add(sample);
+  return collector.dataset(stream);
+}
+
+/** Takes samples one by one, and then gives the data set they make. */
+export class Collector {
+  rows = 0;
+  readonly #labels = new CsrBuilder('binary');
+  readonly #sparse = new CsrBuilder('values');
+  readonly #dense: Float32Array[] = [];
+  readonly #ids: string[] = [];
+  readonly #texts: string[] = [];
+  readonly #groups: string[] = [];
+
+  add(sample: Sample): void {
+    this.#labels.add(sample.labels);
+    if (sample.sparse) this.#sparse.add(sample.sparse.indices, sample.sparse.values);
+    if (sample.dense) this.#dense.push(sample.dense);
+    if (sample.id !== undefined) this.#ids.push(sample.id);
+    if (sample.text !== undefined) this.#texts.push(sample.text);
+    if (sample.group !== undefined) this.#groups.push(sample.group);
+    this.rows++;
   }
-  const everyRow = <T>(field: string, count: number, value: () => T): T | undefined => {
+
+  dataset({ vocabulary, width, featureNames }: Omit<SampleStream, 'batches'>): Dataset {
+    const features: Features = {
+      sparse: this.#everyRow('sparse features', this.#sparse.rows, () => this.#sparse.csr(width)),
+      dense: this.#everyRow('dense features', this.#dense.length, () => stack(this.#dense)),
+    };
+    return {
+      rows: this.rows,
+      labels: this.#labels.pattern(vocabulary.size),
+      vocabulary,
+      ids: this.#everyRow('an id', this.#ids.length, () => this.#ids),
+      texts: this.#everyRow('a text', this.#texts.length, () => this.#texts),
+      groups: this.#everyRow('a group', this.#groups.length, () => this.#groups),
+      features: features.sparse || features.dense ? features : undefined,
+      featureNames,
+    };
+  }
+
+  #everyRow<T>(field: string, count: number, value: () => T): T | undefined {
     if (count === 0) return undefined;
-    if (count === rows) return value();
-    throw badInput(`every sample or none must have ${field}`, { value: `${count} of ${rows}` });
-  };
-  const features: Features = {
-    sparse: everyRow('sparse features', sparse.rows, () => sparse.csr(stream.width)),
-    dense: everyRow('dense features', dense.length, () => stack(dense)),
-  };
-  return {
-    rows,
-    labels: labels.pattern(stream.vocabulary.size),
-    vocabulary: stream.vocabulary,
-    ids: everyRow('an id', ids.length, () => ids),
-    texts: everyRow('a text', texts.length, () => texts),
-    groups: everyRow('a group', groups.length, () => groups),
-    features: features.sparse || features.dense ? features : undefined,
-    featureNames: stream.featureNames,
-  };
+    if (count === this.rows) return value();
+    throw badInput(`every sample or none must have ${field}`, { value: `${count} of ${this.rows}` });
+  }
 }
 
 function stack(rows: Float32Array[]): Dense {

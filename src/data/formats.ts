@@ -7,7 +7,7 @@ import { checkCancelled } from '../progress.ts';
 import { collect, type Dataset, type Sample, type SampleStream } from './dataset.ts';
 import { extensionOf, readLines } from './file.ts';
 import type { Format, ReadOptions } from './format.ts';
-import { detached } from './records.ts';
+import { uniqueIds } from './records.ts';
 import { Skipped } from './skipped.ts';
 
 interface Row {
@@ -231,16 +231,17 @@ async function* withUniqueIds(
   file: string,
   { skipped }: ReadOptions,
 ): AsyncGenerator<Sample[]> {
-  const seen = new Set<string>();
+  const checkId = uniqueIds();
   const isNew = ({ id }: Sample): boolean => {
-    if (id === undefined || !seen.has(id)) {
-      if (id !== undefined) seen.add(detached(id));
+    try {
+      checkId(id);
       return true;
+    } catch (error) {
+      const located = locate(error, { file });
+      if (!skipped) throw located;
+      skipped.add(located);
+      return false;
     }
-    const error = badInput('id must be used once', { file, value: id });
-    if (!skipped) throw error;
-    skipped.add(error);
-    return false;
   };
   for await (const batch of batches) yield batch.filter(isNew);
 }

@@ -39,8 +39,8 @@ it('reads sparse features by column and dense features by position, labels or no
 const good = '{"text":"t"}\n';
 it.each([
   ['{"text":', /:2: line must be valid JSON: .*JSON/],
-  ['[1]', ':2: line must be a JSON object, got "[1]"'],
-  ['null', 'line must be a JSON object'],
+  ['[1]', ':2: a record must be an object, got "[1]"'],
+  ['null', 'a record must be an object, got "null"'],
   ['{"labels":[]}', 'a record must have a text or features'],
   ['{"text":null}', 'text must be a string, got "null"'],
   ['{"text":"t","id":""}', 'id must be a string or a number, and not empty'],

@@ -1,6 +1,6 @@
 // What every text reader and writer does with a record: parse it, say where it breaks a rule, leave it out under
 // --skip-bad; refuse to write what the format cannot hold.
-import { badUsage, locate } from '../errors.ts';
+import { badInput, badUsage, locate } from '../errors.ts';
 import type { Sample } from './dataset.ts';
 import { AtomicFile, readLines } from './file.ts';
 import type { ReadOptions, SampleWriter } from './format.ts';
@@ -58,6 +58,16 @@ export function labelColumns(ids: readonly string[], vocabulary: Vocabulary): Ui
 
 /** A copy to keep: a piece of a string holds all of it, here a megabyte of the file, in memory. */
 export const detached = (text: string): string => Buffer.from(text, 'utf16le').toString('utf16le');
+
+/** Refuses an id that it was asked before. */
+export function uniqueIds(): (id: string | undefined) => void {
+  const seen = new Set<string>();
+  return (id) => {
+    if (id === undefined) return;
+    if (seen.has(id)) throw badInput('id must be used once', { value: id });
+    seen.add(detached(id));
+  };
+}
 
 /** Sorted in place where needed, each value once. */
 export function ascending(columns: Uint32Array): Uint32Array {
