@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseColumns, resolveColumns, separatorOf } from './columns.ts';
+import { parseColumns, resolveColumns, separatorOf, toColumns } from './columns.ts';
 
 describe('resolveColumns', () => {
   it('finds the default names in any case, all text columns in file order', () => {
@@ -83,5 +83,26 @@ describe('parseColumns', () => {
     ['id=a+b', 'id must be one column, got "a+b"'],
   ])('refuses %s', (text, message) => {
     expect(() => parseColumns(text)).toThrow(message);
+  });
+});
+
+describe('toColumns', () => {
+  it('takes what the command line takes, or an object of names and positions', () => {
+    const columns = { id: '1', text: ['title', 'body'], labels: ['tags'] };
+    expect(toColumns('id=1,text=title+body,labels=tags')).toEqual(columns);
+    expect(toColumns({ id: 1, text: ['title', 'body'], labels: 'tags', group: undefined })).toEqual(columns);
+  });
+
+  it.each([
+    [7, 'columns must be a string role=column,... or an object { role: column }, got "7"'],
+    [['title'], 'columns must be a string'],
+    [null, 'columns must be a string'],
+    [{ txt: 'title' }, 'unknown column role, got "txt" (did you mean text?)'],
+    [{ text: { title: 1 } }, 'columns.text must be a column name or position, or an array of them'],
+    [{ text: [] }, 'columns.text must be a column name'],
+    [{ id: '' }, 'columns.id must be a column name'],
+    [{ id: ['a', 'b'] }, 'id must be one column, got "a+b"'],
+  ])('refuses %o', (given, message) => {
+    expect(() => toColumns(given as never)).toThrow(message);
   });
 });

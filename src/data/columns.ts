@@ -11,6 +11,9 @@ export const defaultColumns = {
   group: ['group'],
 } as const;
 
+const roles = ['id', 'text', 'labels', 'group'] as const;
+type Role = (typeof roles)[number];
+
 /** 0-based positions. */
 export interface ColumnPositions {
   id?: number;
@@ -84,8 +87,46 @@ export function separatorOf(firstLine: string): string {
 
 /** `id=1,text=title+body,labels=tags` */
 export function parseColumns(text: string): Columns {
-  const { id, group, ...lists } = parseRoles(text, ['id', 'text', 'labels', 'group']);
-  return { ...lists, id: single('id', id), group: single('group', group) };
+  return byRole(parseRoles(text, roles));
+}
+
+const byRole = ({ id, group, ...lists }: Partial<Record<Role, string[]>>): Columns => ({
+  ...lists,
+  id: single('id', id),
+  group: single('group', group),
+});
+
+/** Columns as a program may give them: as the command line does, or by role, one name or position or several. */
+export type GivenColumns = string | { [R in keyof Columns]: ColumnName | ColumnName[] };
+type ColumnName = string | number;
+
+/** Checks them, whatever their type promises. */
+export function toColumns(given: GivenColumns): Columns {
+  if (typeof given === 'string') return parseColumns(given);
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw badUsage('columns must be a string role=column,... or an object { role: column }', {
+      value: JSON.stringify(given),
+    });
+  const named: Partial<Record<Role, string[]>> = {};
+  for (const [name, value] of Object.entries(given)) {
+    if (value !== undefined) named[roleNamed(name, roles)] = columnNames(name, value);
+  }
+  return byRole(named);
+}
+
+function columnNames(role: string, value: unknown): string[] {
+  const isName = (name: unknown) => (typeof name === 'string' && name !== '') || Number.isInteger(name);
+  const names: unknown[] = Array.isArray(value) ? value : [value];
+  if (names.length > 0 && names.every(isName)) return names.map(String);
+  throw badUsage(`columns.${role} must be a column name or position, or an array of them`, {
+    value: JSON.stringify(value),
+  });
+}
+
+function roleNamed<R extends string>(name: string, known: readonly R[]): R {
+  const role = known.find((other) => other === name);
+  if (role === undefined) throw unknownName('column role', name, known);
+  return role;
 }
 
 /** Splits `role=column+column,role=column`; every role must be known and appear once. */
@@ -97,8 +138,7 @@ export function parseRoles<R extends string>(
   for (const part of text.split(',')) {
     const [, name, value] = /^\s*([^=]+?)\s*=\s*(.+?)\s*$/.exec(part) ?? [];
     if (name === undefined) throw badUsage('columns must be given as role=column,...', { value: part });
-    const role = roles.find((known) => known === name);
-    if (role === undefined) throw unknownName('column role', name, roles);
+    const role = roleNamed(name, roles);
     if (parsed[role]) throw badUsage('each column role must appear once', { value: role });
     parsed[role] = value.split('+').map((column) => column.trim());
   }

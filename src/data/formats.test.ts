@@ -129,6 +129,16 @@ it.each(formatNames.filter((name) => formats[name].companion === undefined))(
 );
 
 describe('readDataset', () => {
+  it.each(['text=b,labels=a', { text: 'b', labels: 'a' }, { text: [2], labels: ['a'] }])(
+    'takes the columns %o',
+    async (columns) => {
+      const path = await fileOf('a.csv', 'a,b\nx,one\n');
+      const dataset = await readDataset(path, { columns });
+      expect(dataset.texts).toEqual(['one']);
+      expect(dataset.vocabulary.column('x')).toBe(0);
+    },
+  );
+
   it('refuses a file without samples', async () => {
     const path = await fileOf('a.jsonl', '\n');
     await expect(readDataset(path)).rejects.toThrow(`${path}: file must hold at least one sample`);

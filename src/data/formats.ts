@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { badInput, badUsage, locate, unknownName } from '../errors.ts';
 import { checkCancelled } from '../progress.ts';
+import { type GivenColumns, toColumns } from './columns.ts';
 import { collect, type Dataset, type Sample, type SampleStream } from './dataset.ts';
 import { extensionOf, readLines } from './file.ts';
 import type { Format, ReadOptions } from './format.ts';
@@ -97,7 +98,9 @@ export const describeFormats = (): string =>
     })
     .join('\n');
 
-export interface OpenOptions extends ReadOptions {
+export interface OpenOptions extends Omit<ReadOptions, 'columns'> {
+  /** Of a table: `text=title+body,labels=subjects`, or the same as an object. */
+  columns?: GivenColumns;
   /** The name of the format, where the file's name does not tell it. */
   format?: string;
 }
@@ -113,7 +116,8 @@ export async function openSamples(spec: string, options: OpenOptions = {}): Prom
   const { path, companion } = await splitSpec(spec, options.companion);
   const format = await loadFormat(options.format ?? (await detectFormat(path)));
   if (companion !== undefined) checkTakesCompanion(format, path, companion);
-  const stream = await format.read(path, { ...options, companion });
+  const columns = options.columns === undefined ? undefined : toColumns(options.columns);
+  const stream = await format.read(path, { ...options, columns, companion });
   return { ...stream, batches: withUniqueIds(stream.batches, path, options) };
 }
 
@@ -229,7 +233,7 @@ function formatByName(path: string): string {
 async function* withUniqueIds(
   batches: AsyncIterable<Sample[]>,
   file: string,
-  { skipped }: ReadOptions,
+  { skipped }: OpenOptions,
 ): AsyncGenerator<Sample[]> {
   const checkId = uniqueIds();
   const isNew = ({ id }: Sample): boolean => {
