@@ -37,4 +37,12 @@ describe('errors', () => {
     expect(unknownName('learner', 'zzz', ['popular', 'tree']).message).toContain('known: popular, tree');
     expect(unknownName('learner', 'zzz', []) instanceof UmbelError).toBe(true);
   });
+
+  it('list no more than the start of many or long names', () => {
+    const known = Array.from({ length: 5000 }, (_, i) => `${i} ${'word '.repeat(1000)}`);
+    const { message } = unknownName('column', 'text', known);
+    expect(message.length).toBeLessThan(1000);
+    expect(message).toMatch(/known: 0 word .*\.\.\., 1 word .*, \.\.\.\)$/);
+    expect(unknownName('column', '4999', known).message).toMatch(/\(did you mean 4999 [word ]*\.\.\.\?\)$/);
+  });
 });

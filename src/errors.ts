@@ -55,17 +55,32 @@ export function suggest(word: string, known: Iterable<string>): string | undefin
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
   for (const candidate of known) {
+    if (Math.abs(candidate.length - word.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best ?? [...known].find((candidate) => word.length > 2 && candidate.startsWith(word));
 }
 
-/** `badUsage` for a name that is not in a list, with the closest one or the whole list as the hint. */
+/** `badUsage` for a name that is not in a list, with the closest one or the list (its start, if long) as the hint. */
 export function unknownName(kind: string, name: string, known: readonly string[]): UmbelError {
   const close = suggest(name, known);
-  const hint = close ? `did you mean ${close}?` : `known: ${known.join(', ')}`;
+  // Where a table has no header, the names are all that its first row says.
+  const clipped = (text: string) => (text.length <= 40 ? text : `${text.slice(0, 37)}...`);
+  const list = known.slice(0, 20).map(clipped).join(', ');
+  const hint = close
+    ? `did you mean ${clipped(close)}?`
+    : `known: ${list}${known.length > 20 ? ', ...' : ''}`;
   return badUsage(`unknown ${kind}`, { value: name, hint });
+}
+
+/** A value of any shape as JSON, or what it is where JSON cannot say it. */
+export function asJson(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return Object.prototype.toString.call(value);
+  }
 }
 
 function render(rule: string, { file, line, value, hint }: ErrorDetail): string {

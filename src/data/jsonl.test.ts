@@ -29,6 +29,13 @@ it('reads texts with ids, labels and groups, and ignores other keys', async () =
   expect(Array.from(dataset.labels.indices)).toEqual([0, 1, 1]);
 });
 
+it('reads labels as predictions are written', async () => {
+  const labels = '[{"label":"a","name":"A","score":0.9},{"label":"b","score":0.1},"a"]';
+  const dataset = await read(`{"text":"t","labels":${labels}}\n`);
+  expect(Array.from(dataset.vocabulary, ({ id }) => id)).toEqual(['a', 'b']);
+  expect(Array.from(dataset.labels.indices)).toEqual([0, 1]);
+});
+
 it('reads sparse features by column and dense features by position, labels or not', async () => {
   const sparse = await read('{"features":{"4000000000":1,"9":0.5,"10":2}}\n{"features":{}}\n');
   expect(Array.from(sparse.features?.sparse?.indices ?? [])).toEqual([9, 10, 4_000_000_000]);

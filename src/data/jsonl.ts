@@ -1,5 +1,6 @@
 // JSON lines: `{"id": "7", "text": "...", "labels": ["a", "b"], "group": "g"}`. Instead of a text or beside it,
-// `features`: `{"12": 0.5}` for sparse columns or `[0.1, 0.2]` for dense ones. Other keys are ignored.
+// `features`: `{"12": 0.5}` for sparse columns or `[0.1, 0.2]` for dense ones. A label may
+// be an object `{"label": "a"}`, as predictions are written. Other keys are ignored.
 import { badInput } from '../errors.ts';
 import type { Sample } from './dataset.ts';
 import type { Format, Header } from './format.ts';
