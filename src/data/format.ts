@@ -22,6 +22,8 @@ export interface ReadOptions {
   companion?: string;
   /** Bad records are counted here and left out; without it the first one is an error. */
   skipped?: Skipped;
+  /** Told what was taken for granted about a file, in words for people. */
+  note?: (text: string) => void;
   progress?: Progress;
   signal?: AbortSignal;
 }

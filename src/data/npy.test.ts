@@ -192,6 +192,13 @@ describe('npz', () => {
     );
   });
 
+  it('refuses labels that are not zeros and ones, as where X and Y are swapped', async () => {
+    const companion = await writeArray(arrayHeader('<f4', [1, 4]), Float32Array.of(1, 0, 0.5, 0));
+    await expect(load(await writeArrays({}), { companion })).rejects.toThrow(
+      `${companion}:1: label matrix must hold zeros and ones, got 0.5 (features come first: X.npz,Y.npz)`,
+    );
+  });
+
   it('skips a row that is not finite where told to', async () => {
     const path = await writeArrays({ data: ['<f4', [2], Float32Array.of(1, Number.NaN)] });
     await expect(load(path)).rejects.toThrow('m.npz:1: values must be finite');

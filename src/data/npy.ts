@@ -52,7 +52,11 @@ async function read(path: string, options: ReadOptions): Promise<SampleStream> {
     const vocabulary = options.vocabulary ?? new Vocabulary();
     const columns = labels && labelColumns(labels, features.rows, vocabulary, companion);
     const width = features.sparse ? features.cols : undefined;
-    return { vocabulary, width, batches: batches(path, options, features, labels, columns) };
+    return {
+      vocabulary,
+      width,
+      batches: batches(path, { ...options, companion }, features, labels, columns),
+    };
   } catch (error) {
     await features.close();
     throw error;
@@ -84,10 +88,12 @@ async function* batches(
       const rows = await features.take(features.rows - done);
       const labelRows = labels ? await takeAll(labels, rows.length) : [];
       const first = done + 1;
+      const columnsSet = (i: number) =>
+        labels ? ascending(setColumns(labelRows[i], options.companion).map((column) => columns[column])) : [];
       const samples = parseRecords(
         rows,
         (i) => first + i,
-        (row, line) => toSample(row, labelRows[line - first], columns),
+        (row, line) => toSample(row, columnsSet(line - first)),
         file,
         options,
       );
@@ -109,19 +115,21 @@ async function takeAll(matrix: MatrixFile, count: number): Promise<MatrixRow[]> 
   return rows;
 }
 
-function toSample(
-  { indices, values }: MatrixRow,
-  label: MatrixRow | undefined,
-  columns: Uint32Array,
-): Sample {
+function toSample({ indices, values }: MatrixRow, labels: ArrayLike<number>): Sample {
   const bad = values.find((value) => !Number.isFinite(value));
   if (bad !== undefined) throw badInput('values must be finite in 32 bits', { value: bad });
-  const labels = label ? ascending(setColumns(label).map((column) => columns[column])) : [];
   return indices ? { sparse: { indices, values }, labels } : { dense: values, labels };
 }
 
-/** Columns that are not zero. */
-function setColumns({ indices, values }: MatrixRow): Uint32Array {
+/** Columns that are one. */
+function setColumns({ indices, values }: MatrixRow, file?: string): Uint32Array {
+  const strange = values.find((value) => value !== 0 && value !== 1);
+  if (strange !== undefined)
+    throw badInput('label matrix must hold zeros and ones', {
+      file,
+      value: strange,
+      hint: 'features come first: X.npz,Y.npz',
+    });
   const columns = indices ?? Uint32Array.from(values.keys());
   return columns.filter((_, p) => values[p] !== 0);
 }

@@ -171,6 +171,19 @@ describe('quotes in CSV', () => {
   });
 });
 
+it.each([
+  [tsv, 'Titel\tThema\na\tx\n', ['read as labels<TAB>text, no header']],
+  [tsv, 'text\tlabels\na\tx\n', []],
+  [labelsText, 'x\ta\n', []],
+  [csv, 'text;labels\na;x\n', ['read as parted by semicolons']],
+  [csv, 'text\tlabels\na\tx\n', ['read as parted by tabs']],
+  [csv, 'text,labels\na,x\n', []],
+])('%o tells once what it assumed about %j', async (format, table, assumed) => {
+  const notes: string[] = [];
+  await read(format, table, { note: (text) => notes.push(text) });
+  expect(notes).toEqual(assumed.map((text) => `${join(folder, 'table')}: ${text}`));
+});
+
 it('refuses an empty id', async () => {
   await expect(read(csv, 'id,text\n ,a\n')).rejects.toThrow(':2: id must not be empty');
 });

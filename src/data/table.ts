@@ -22,6 +22,8 @@ interface Layout extends ColumnPositions {
   header?: string[];
   /** Number of columns; absent for `labels<TAB>text`, where further tabs belong to the text. */
   width?: number;
+  /** How a file that does not say is read. */
+  assumed?: string;
 }
 
 export const csv: Format = {
@@ -57,6 +59,7 @@ async function read(
         if (start < 0) continue;
         const { line, cells } = batch[start];
         const layout = located(() => layoutOf(cells, options.columns), path, line);
+        if (layout.assumed) options.note?.(`${path}: read as ${layout.assumed}`);
         batch = batch.slice(layout.header ? start + 1 : start);
         parse = rowParser(layout, vocabulary, options.labelDelimiter ?? ',');
       }
@@ -89,7 +92,7 @@ async function* csvRows(path: string, options: ReadOptions): AsyncGenerator<Row[
   for await (const batch of readCheckedLines(path, options)) {
     for (const index of batch.bad) badLines.push(batch.first + index);
     text += `${batch.lines.join('\n')}\n`;
-    parser ??= new Papa.Parser({ delimiter: separatorOf(firstOf(batch.lines)), newline: '\n' });
+    parser ??= csvParser(batch.lines, path, options);
     // Told to leave out the last row, the parser stops before a field whose quote is still open.
     const { data, errors, meta }: Papa.ParseResult<string[]> = parser.parse(text, 0, true);
     const rows = data.map((cells): Row => {
@@ -110,7 +113,11 @@ async function* csvRows(path: string, options: ReadOptions): AsyncGenerator<Row[
   options.skipped.add(error);
 }
 
-const firstOf = (lines: string[]) => lines.find((line) => line.trim() !== '') ?? '';
+function csvParser(lines: string[], path: string, { note }: ReadOptions): Papa.Parser {
+  const delimiter = separatorOf(lines.find((line) => line.trim() !== '') ?? '');
+  if (delimiter !== ',') note?.(`${path}: read as parted by ${delimiter === ';' ? 'semicolons' : 'tabs'}`);
+  return new Papa.Parser({ delimiter, newline: '\n' });
+}
 
 function countLineEnds(cell: string): number {
   let count = 0;
@@ -126,7 +133,8 @@ const labelsTextLayout: Layout = { labels: [0], text: [1], indicators: [] };
 
 function findTsvLayout(first: string[], columns?: Columns): Layout {
   const headerless = first.length === 2 && !columns && !looksLikeHeader(first);
-  return headerless ? labelsTextLayout : findLayout(first, columns);
+  if (!headerless) return findLayout(first, columns);
+  return { ...labelsTextLayout, assumed: 'labels<TAB>text, no header' };
 }
 
 /** The first row is a header, unless columns are given by position and it does not look like one. */
