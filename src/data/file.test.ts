@@ -1,11 +1,12 @@
-import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Step } from '../progress.ts';
-import { AtomicFile, extensionOf, maxLineBytes, readBytes, readLines } from './file.ts';
+import { AtomicFile, extensionOf, maxLineBytes, partialName, readBytes, readLines } from './file.ts';
 import type { ReadOptions } from './format.ts';
 import { Skipped } from './skipped.ts';
 
@@ -158,6 +159,33 @@ describe('AtomicFile', () => {
   it('says that a path cannot be written', async () => {
     const blocker = await fileOf('x', 'blocker');
     await expect(AtomicFile.create(join(blocker, 'out.txt'))).rejects.toThrow('file must be writable');
+  });
+
+  it('says that the disk is full, soon and on close, and leaves nothing', async ({ skip }) => {
+    if (!existsSync('/dev/full')) skip();
+    const path = join(folder, 'full', 'out.txt');
+    for (const pieces of [1, 100_000]) {
+      await mkdir(dirname(path), { recursive: true });
+      await symlink('/dev/full', partialName(path));
+      const file = await AtomicFile.create(path);
+      let written = 0;
+      const work = async () => {
+        for (; written < pieces; written++) await file.write('x'.repeat(1000));
+        await file.close();
+      };
+      await expect(work()).rejects.toThrow(`${path}: file must be writable, got "ENOSPC"`);
+      if (pieces > 1) expect(written).toBeLessThan(pieces);
+      await file.abort();
+      expect(await readdir(dirname(path))).toEqual([]);
+    }
+  });
+
+  it('says that a folder is in the way', async () => {
+    const path = join(folder, 'way');
+    await mkdir(join(path, 'inner'), { recursive: true });
+    const file = await AtomicFile.create(path);
+    await expect(file.close()).rejects.toThrow(`${path}: file must be writable`);
+    await file.abort();
   });
 });
 

@@ -181,10 +181,12 @@ export class AtomicFile {
 
   static async create(path: string): Promise<AtomicFile> {
     try {
-      await mkdir(dirname(path), { recursive: true });
+      const folder = dirname(path);
+      // Asked to make a folder that is there, Node may still try for ever where it must not write (/proc).
+      await stat(folder).catch(() => mkdir(folder, { recursive: true }));
       return new AtomicFile(path, await open(partialName(path), 'w'));
     } catch (error) {
-      throw badUsage('file must be writable', { file: path, value: (error as NodeJS.ErrnoException).code });
+      throw writeError(error, path);
     }
   }
 
@@ -193,21 +195,27 @@ export class AtomicFile {
     this.#partial = partialName(path);
     const file = handle.createWriteStream();
     this.#fileClosed = new Promise((resolve) => file.once('close', resolve));
-    this.#written = /\.gz$/i.test(path)
+    const written = /\.gz$/i.test(path)
       ? pipeline(this.#input, createGzip(), file)
       : pipeline(this.#input, file);
+    this.#written = written.catch((error) => {
+      throw writeError(error, path);
+    });
     this.#written.catch(() => {});
   }
 
   async write(chunk: string | Uint8Array): Promise<void> {
-    if (this.#input.write(chunk)) return;
+    // Destroyed, it failed before: then only the error is waited for.
+    if (!this.#input.destroyed && this.#input.write(chunk)) return;
     await Promise.race([new Promise<void>((resolve) => this.#input.once('drain', resolve)), this.#written]);
   }
 
   async close(): Promise<void> {
     this.#input.end();
     await this.#written;
-    await rename(this.#partial, this.path);
+    await rename(this.#partial, this.path).catch((error) => {
+      throw writeError(error, this.path);
+    });
   }
 
   async abort(): Promise<void> {
@@ -215,6 +223,12 @@ export class AtomicFile {
     await this.#fileClosed;
     await rm(this.#partial, { force: true });
   }
+}
+
+/** What the system refuses (no space, no right, a folder in the way) as our error. */
+function writeError(error: unknown, file: string): unknown {
+  const { code, errno } = error as NodeJS.ErrnoException;
+  return errno === undefined ? error : badUsage('file must be writable', { file, value: code });
 }
 
 /** A hidden sibling, so that a rename is atomic and a listing does not show it. */
