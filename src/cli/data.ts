@@ -99,7 +99,7 @@ async function stats(terminal: Terminal, flags: Flags, files: string[]) {
   return { files: results };
 }
 
-/** Nested numbers as `samples per label: mean 3.2, max 17`. */
+/** Nested numbers as `samples per label: mean 3.2, max 17`, labels as `history (17), art (12)`. */
 function showStatistics(statistics: Statistics): string {
   const words = (key: string) => key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   const number = (key: string, value: number) => {
@@ -112,11 +112,16 @@ function showStatistics(statistics: Statistics): string {
       .map(([name, inner]) => `${words(name)} ${show(name, inner)}`)
       .join(', ');
   };
-  const rows = Object.entries(statistics)
+  const { mostFrequent, ...numbers } = statistics;
+  const rows = Object.entries(numbers)
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => [words(key), show(key, value)]);
+  const labels = mostFrequent.map(({ label, samples }) => `${clip(label)} (${formatCount(samples)})`);
+  if (labels.length > 0) rows.push(['most frequent', labels.join(', ')]);
   return table(['', ''], rows).split('\n').slice(1).join('\n');
 }
+
+const clip = (label: string) => (label.length <= 40 ? label : `${label.slice(0, 37)}...`);
 
 async function convert(terminal: Terminal, flags: Flags, input: string, output: string) {
   const reading = readOptions(flags, terminal);
@@ -178,7 +183,7 @@ async function readWhole(flags: OutputFlags, terminal: Terminal) {
   reportSkipped(reading, terminal);
   const file = flags.input.split(',')[0];
   const same = extensionOf(file) + (file.toLowerCase().endsWith('.gz') ? '.gz' : '');
-  return { dataset, extension: flags.to ?? same };
+  return { dataset, extension: flags.to?.replace(/^(?!\.)/, '.') ?? same };
 }
 
 async function featuresOf(dataset: Dataset, terminal: Terminal): Promise<Features> {

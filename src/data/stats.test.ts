@@ -45,6 +45,13 @@ describe('streamStatistics', () => {
           median: median(used),
           max: Math.max(0, ...used),
         });
+        const byCount = [...counts.keys()].sort((a, b) => counts[b] - counts[a] || a - b);
+        expect(found.mostFrequent).toEqual(
+          byCount.slice(0, Math.min(5, used.length)).map((label) => ({
+            label: String(label),
+            samples: counts[label],
+          })),
+        );
         expect(found.tail).toEqual({
           shareWithOneSample: used.length ? used.filter((count) => count === 1).length / used.length : 0,
           shareWithAtMostFive: used.length ? used.filter((count) => count <= 5).length / used.length : 0,
@@ -105,7 +112,7 @@ describe('streamStatistics', () => {
     expect(tail.shareWithOneSample).toBe(198 / 200);
   });
 
-  it('holds only numbers, so that it can be shown and sent as it is', async () => {
+  it('holds no gaps, so that it can be shown and sent as it is', async () => {
     const found = await statistics(labelled([], 0));
     expect(JSON.stringify(found)).not.toContain('null');
     expect(found.samplesPerLabel).toEqual({ mean: 0, median: 0, max: 0 });

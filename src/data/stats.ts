@@ -1,5 +1,6 @@
 // What a data set looks like in numbers, gathered while its samples stream by: memory grows with the labels and the
 // different label sets, not with the file. For a data set in memory: `streamStatistics(stream(dataset))`.
+import { topK } from '../math/topk.ts';
 import type { Sample, SampleStream } from './dataset.ts';
 
 export interface Statistics {
@@ -14,6 +15,8 @@ export interface Statistics {
   labelsPerSample: { mean: number; max: number };
   /** Of used labels. */
   samplesPerLabel: { mean: number; median: number; max: number };
+  /** Label ids, at most five: where they look wrong, the label delimiter is. */
+  mostFrequent: { label: string; samples: number }[];
   /** Shares of used labels that are rare, and of all positives that the most frequent hundredth of labels has. */
   tail: { shareWithOneSample: number; shareWithAtMostFive: number; shareOfPositivesInTopPercent: number };
   /** `withoutInput`: no text and no feature other than zero. */
@@ -23,7 +26,7 @@ export interface Statistics {
 export async function streamStatistics(stream: SampleStream): Promise<Statistics> {
   const tally = new Tally();
   for await (const batch of stream.batches) for (const sample of batch) tally.add(sample);
-  return tally.statistics(stream.vocabulary.size, stream.width);
+  return tally.statistics(stream);
 }
 
 class Tally {
@@ -58,8 +61,8 @@ class Tally {
     if (!hasInput(sample)) this.#withoutInput++;
   }
 
-  /** `labels` and `width` are what the file declares: more may be declared than seen. */
-  statistics(labels: number, width = 0): Statistics {
+  /** The vocabulary and the width are what the file declares: more may be declared than seen. */
+  statistics({ vocabulary, width = 0 }: SampleStream): Statistics {
     const counts = Float64Array.from(this.#labelCounts.filter((count) => count > 0)).sort();
     const positives = this.#labelsPerSample.sum;
     const atMost = (most: number) => share(counts.filter((count) => count <= most).length, counts.length);
@@ -79,13 +82,17 @@ class Tally {
         ? { median: this.#textLengths.median, max: this.#textLengths.max }
         : undefined,
       groups: this.#groups.size || undefined,
-      labels: { total: labels, used: counts.length, sets: this.#labelSets.size },
+      labels: { total: vocabulary.size, used: counts.length, sets: this.#labelSets.size },
       labelsPerSample: { mean: share(positives, this.#rows), max: this.#labelsPerSample.max },
       samplesPerLabel: {
         mean: share(positives, counts.length),
         median: medianOf(counts),
         max: counts.at(-1) ?? 0,
       },
+      mostFrequent: Array.from(topK(this.#labelCounts, Math.min(5, counts.length)), (column) => ({
+        label: vocabulary.label(column).id,
+        samples: this.#labelCounts[column],
+      })),
       tail: {
         shareWithOneSample: atMost(1),
         shareWithAtMostFive: atMost(5),
