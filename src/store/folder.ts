@@ -34,12 +34,15 @@ export function folderSource(folder: string): ModelSource {
           await handle.close();
         }
       } catch (error) {
-        const hint =
-          file === manifestName ? 'is this the folder given to train --out?' : 'the folder is incomplete';
+        const { code } = error as NodeJS.ErrnoException;
+        if (file === manifestName && code === 'ENOENT') {
+          const hint = 'a model is the folder given to train --out';
+          throw new UmbelError('model', `no model in ${folder}`, { hint });
+        }
         throw new UmbelError('model', 'file must exist and be readable', {
           file: join(folder, file),
-          hint,
-          value: (error as NodeJS.ErrnoException).code,
+          hint: 'the folder is incomplete',
+          value: code,
         });
       }
     },
@@ -51,6 +54,7 @@ export async function saveModel(classifier: Classifier, folder: string): Promise
   await checkTarget(folder);
   const target = resolve(folder);
   const partial = partialName(target);
+  await removeAbandoned(target);
   const parts: PartEntry[] = [];
   const add = async (file: string, pieces: Iterable<Uint8Array>) => {
     parts.push(await writeFile(partial, file, pieces));
@@ -92,9 +96,35 @@ export async function checkTarget(folder: string): Promise<void> {
   }
 }
 
+/** Removes what a killed process left of its attempt to save the same model. */
+async function removeAbandoned(target: string): Promise<void> {
+  const prefix = partialName(target).slice(0, -String(process.pid).length);
+  const beside = (await readdir(dirname(target))).map((name) => join(dirname(target), name));
+  const pids = beside.filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));
+  for (const pid of pids.filter((text) => /^\d+$/.test(text) && !isRunning(Number(text)))) {
+    await rm(prefix + pid, { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
+}
+
+/** In pieces of about a megabyte: one write per label would be a million writes. */
 function* labelLines({ vocabulary }: Classifier): Iterable<Uint8Array> {
   const encoder = new TextEncoder();
-  for (const label of vocabulary) yield encoder.encode(`${JSON.stringify(label)}\n`);
+  let lines = '';
+  for (const label of vocabulary) {
+    lines += `${JSON.stringify(label)}\n`;
+    if (lines.length < 2 ** 20) continue;
+    yield encoder.encode(lines);
+    lines = '';
+  }
+  yield encoder.encode(lines);
 }
 
 async function writeFile(folder: string, file: string, pieces: Iterable<Uint8Array>): Promise<PartEntry> {

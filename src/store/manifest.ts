@@ -70,7 +70,7 @@ export async function parseManifest(text: string, file: string): Promise<Manifes
 /** Checks a part's bytes against the manifest. */
 export async function checkPart(entry: PartEntry, bytes: Uint8Array, file: string): Promise<void> {
   if (bytes.length !== entry.bytes) {
-    throw broken(file, `part must have ${entry.bytes} bytes: it was cut short or replaced`, bytes.length);
+    throw broken(file, `part must have ${entry.bytes} bytes`, bytes.length);
   }
   const seen = await sha256(bytes);
   if (seen !== entry.sha256) throw broken(file, 'part must match its checksum: it was altered', seen);

@@ -1,6 +1,6 @@
-import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Vocabulary } from '../data/vocabulary.ts';
@@ -84,7 +84,7 @@ describe('a model folder', () => {
     for (const file of await parts()) {
       const whole = await readFile(join(folder, file));
       await truncate(join(folder, file), whole.length - 1);
-      await expect(loadModel(folder)).rejects.toThrow(/part must have \d+ bytes: it was cut short/);
+      await expect(loadModel(folder)).rejects.toThrow(/part must have \d+ bytes, got \d+/);
       await writeFile(join(folder, file), whole);
     }
   });
@@ -114,7 +114,17 @@ describe('a model folder', () => {
     await writeFile(path, text.replace('"version": 1', '"version": 2'));
     await expect(loadModel(folder)).rejects.toThrow(/saved by a newer umbel/);
     await rm(path);
-    await expect(loadModel(folder)).rejects.toThrow(/model.json: file must exist/);
+    await expect(loadModel(folder)).rejects.toThrow(/no model in /);
+  });
+
+  it('removes what a killed process left of the same model, and nothing of a running one', async () => {
+    // Above the largest process number of any system.
+    const beside = [99_999_999, process.ppid].map((pid) => join(parent, `.model.partial-${pid}`));
+    for (const path of beside) await mkdir(path);
+    await saveModel(classifier, join(parent, 'model'));
+    expect(await readdir(parent)).not.toContain(basename(beside[0]));
+    expect(await readdir(parent)).toContain(basename(beside[1]));
+    await rm(beside[1], { recursive: true });
   });
 
   it('refuses part names that leave the folder, even with a right checksum', async () => {
