@@ -1,6 +1,6 @@
 // Options described once, beside their algorithm: the description is the default, the validator, the command-line
 // help and (later) the HTTP schema and the studio's form.
-import { badUsage, unknownName } from './errors.ts';
+import { badUsage, type UmbelError, unknownName } from './errors.ts';
 
 interface Described<T> {
   default: T;
@@ -50,13 +50,20 @@ export function parseOptions<T extends OptionTable>(
   given: Record<string, unknown> = {},
 ): OptionsOf<T> {
   for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(table, name)) throw unknownName('option', name, Object.keys(table));
+    if (!Object.hasOwn(table, name)) throw unknownOption(name, Object.keys(table));
   }
   const values = Object.entries(table).map(([name, option]) => {
     const value = Object.hasOwn(given, name) ? given[name] : undefined;
     return [name, value === undefined ? option.default : parseValue(name, option, value)];
   });
   return Object.fromEntries(values) as OptionsOf<T>;
+}
+
+/** `ngrams` where only `text.ngrams` is known is a forgotten prefix, not a typo. */
+function unknownOption(name: string, known: string[]): UmbelError {
+  const full = known.find((key) => key.endsWith(`.${name}`));
+  if (full) return badUsage('unknown option', { value: name, hint: `did you mean ${full}?` });
+  return unknownName('option', name, known);
 }
 
 function parseValue(name: string, option: Option, value: unknown): number | string | boolean {

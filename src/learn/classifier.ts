@@ -5,12 +5,12 @@ import type { Vocabulary } from '../data/vocabulary.ts';
 import { badInput, badUsage } from '../errors.ts';
 import { inNode } from '../kernels/wasm.ts';
 import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
-import { parseOptions } from '../options.ts';
+import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
 import { type Context, checkCancelled, quiet } from '../progress.ts';
 import { textOptions, Vectoriser } from '../text/vectoriser.ts';
-import type { Estimate, Explanation, Model, TrainContext } from './learner.ts';
-import { findLearner } from './registry.ts';
+import type { Estimate, Explanation, Learner, Model, TrainContext, Width } from './learner.ts';
+import { defaultLearner, findLearner } from './registry.ts';
 
 /** What to predict for: texts, or anything that holds texts or features, such as a data set. */
 export type Inputs = string[] | Pick<Dataset, 'texts' | 'features'>;
@@ -23,7 +23,8 @@ export interface Suggestion {
 }
 
 export interface TrainOptions extends Partial<TrainContext> {
-  learner: string;
+  /** `tree` where none is named. */
+  learner?: string;
   /** The learner's options; `text.` in front of a name sets an option of the vectoriser. */
   options?: Record<string, unknown>;
   /** Told before the long work starts; throw to refuse. */
@@ -71,6 +72,14 @@ export interface Seconds {
   train: number;
 }
 
+/** What training takes: the learner's options and, behind `text.`, the vectoriser's. */
+export function allOptions(learner: Learner): OptionTable {
+  const ofText = Object.entries(textOptions).map(([name, option]) => [textPrefix + name, option]);
+  return { ...learner.options, ...Object.fromEntries(ofText) };
+}
+
+const textPrefix = 'text.';
+
 export class Classifier {
   readonly learner: string;
   readonly options: Record<string, unknown>;
@@ -97,19 +106,20 @@ export class Classifier {
     this.#featureNames = fields.featureNames;
   }
 
-  static async train(dataset: Dataset, given: TrainOptions): Promise<Classifier> {
-    const { learner: name, options = {}, onEstimate, ...asked } = given;
+  static async train(dataset: Dataset, given: TrainOptions = {}): Promise<Classifier> {
+    const { learner: name = defaultLearner, options = {}, onEstimate, ...asked } = given;
     const context: TrainContext = { seed: 1, threads: 1, progress: quiet, ...asked };
+    checkPositive('threads', context.threads);
+    if (!Number.isSafeInteger(context.seed))
+      throw badUsage('seed must be an integer', { value: context.seed });
     const learner = await findLearner(name);
-    const own = Object.entries(options);
-    const ofText = own
-      .filter(([key]) => key.startsWith('text.'))
-      .map(([key, value]) => [key.slice(5), value]);
-    const chosen = parseOptions(
-      learner.options,
-      Object.fromEntries(own.filter(([key]) => !key.startsWith('text.'))),
+    const all = Object.entries(parseOptions(allOptions(learner), options));
+    const ofText = all.filter(([key]) => key.startsWith(textPrefix));
+    const chosen = Object.fromEntries(all.filter((entry) => !ofText.includes(entry)));
+    const text = parseOptions(
+      textOptions,
+      Object.fromEntries(ofText.map(([key, value]) => [key.slice(textPrefix.length), value])),
     );
-    const text = parseOptions(textOptions, Object.fromEntries(ofText));
     const started = performance.now();
     const { vectoriser, features } = await vectorise(dataset, text, context);
     checkCancelled(context.signal);
@@ -137,7 +147,8 @@ export class Classifier {
 
   /** Labels by descending score for every input, as a matrix over the vocabulary's columns. */
   async rank(inputs: Inputs, { top = 5, threads = 1, signal }: SuggestOptions = {}): Promise<Ranking> {
-    if (!Number.isInteger(top) || top < 1) throw badUsage('top must be a positive integer', { value: top });
+    checkPositive('top', top);
+    checkPositive('threads', threads);
     const lanes = inNode ? threads : 1;
     const features = await this.#features(inputs, lanes, signal);
     return this.#model.predict(features, { top, threads: lanes, signal, excluded: this.#excluded() });
@@ -164,6 +175,18 @@ export class Classifier {
     if (!this.#model.explain) throw badUsage('learner must be able to explain', { value: this.learner });
     const features = await this.#features(inputs, 1);
     return this.#model.explain(selectFeatures(features, [0]), column);
+  }
+
+  /** Whether inputs are texts: trained on text, the model brings its own vectoriser. */
+  get takesText(): boolean {
+    return this.#vectoriser !== undefined;
+  }
+
+  /** Refuses data that declares another number of sparse features than the model was trained on. */
+  checkDeclared(sparse: number | undefined): void {
+    const { width } = this.#model;
+    if (this.#vectoriser || sparse === undefined || sparse === width.sparse) return;
+    throw otherFeatures(width, { sparse, dense: 0 });
   }
 
   /** How many features the model knows, sparse and dense together. */
@@ -226,11 +249,16 @@ export class Classifier {
     const { dense } = features;
     if (this.#vectoriser) {
       if (!texts) throw badInput('inputs must have text: the model was trained on text');
+      const wrong = texts.findIndex((text) => typeof text !== 'string');
+      if (wrong >= 0) throw badInput(`text ${wrong + 1} must be a string`, { value: texts[wrong] });
       sparse = await this.#vectoriser.transform(texts, { threads, signal });
     }
     const { width } = this.#model;
-    checkWidth('sparse', sparse?.cols, width.sparse);
-    checkWidth('dense', dense?.cols, width.dense);
+    const seen: Width = { sparse: sparse?.cols ?? 0, dense: dense?.cols ?? 0 };
+    // Sparse columns that these rows do not reach are zeros.
+    const given = sparse !== undefined || width.sparse === 0;
+    const fits = given && seen.sparse <= width.sparse && seen.dense === width.dense;
+    if (!fits) throw otherFeatures(width, seen);
     return { sparse: sparse && { ...sparse, cols: width.sparse }, dense };
   }
 
@@ -243,12 +271,16 @@ export class Classifier {
   }
 }
 
-/** Fewer sparse columns than the model knows are zeros; more, or another number of dense ones, is another data set. */
-function checkWidth(kind: 'sparse' | 'dense', seen: number | undefined, wanted: number): void {
-  if (wanted === 0 && seen === undefined) return;
-  if (seen === undefined) throw badInput(`inputs must have ${kind} features, as the training data had`);
-  const fits = kind === 'sparse' ? seen <= wanted : seen === wanted;
-  if (!fits) throw badInput(`inputs must have the model's ${wanted} ${kind} features`, { value: seen });
+function checkPositive(name: string, value: number): void {
+  if (!Number.isInteger(value) || value < 1) throw badUsage(`${name} must be a positive integer`, { value });
+}
+
+function otherFeatures(wanted: Width, seen: Width) {
+  const words = ({ sparse, dense }: Width) =>
+    [sparse && `${sparse} sparse`, dense && `${dense} dense`].filter(Boolean).join(' and ');
+  return badInput(
+    `inputs must have the features of the training data: the model knows ${words(wanted)} features, these inputs have ${words(seen) ? `${words(seen)} ones` : 'none'}`,
+  );
 }
 
 async function vectorise(

@@ -8,6 +8,9 @@ const loaders: Record<string, () => Promise<Learner>> = {
   tree: async () => (await import('./tree/learner.ts')).tree,
 };
 
+/** What is trained where nothing else is asked for. */
+export const defaultLearner = 'tree';
+
 export const learnerNames = Object.keys(loaders);
 
 export async function findLearner(name: string): Promise<Learner> {

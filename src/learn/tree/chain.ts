@@ -61,6 +61,7 @@ export async function buildChain(
     counter: new Int32Array(new SharedArrayBuffer(4)),
     seed,
   };
+  context.progress({ phase: 'cluster', done: 0, total: used.length, unit: 'labels' });
   await labelFeatures(arena, setup, byLabel, pool, context);
   takeScratch(arena, setup, context.threads);
   const bounds = await halve(setup, used.length, depth, pool, context);
