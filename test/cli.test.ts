@@ -129,6 +129,8 @@ describe('umbel', () => {
     [['train', '--train', 'all.csv', '--out', 'm', '--learner', 'poplar'], /did you mean popular\?/],
     [['train', '--train', 'all.csv', '--out', 'm', '--set', 'cost=1'], /did you mean costPositive\?/],
     [['train', '--train', 'all.csv', '--out', 'm', '--set', 'text.ngram=1'], /did you mean/],
+    [['train', '--train', 'all.csv', '--out', 'm', '--set', 'ngrams=2'], /did you mean text\.ngrams\?/],
+    [['train', '--train', 'all.csv', '--train', 'all.csv', '--out', 'm'], /--train must be given once/],
     [['train', '--train', 'all.xyz', '--out', 'm'], /--format/],
     [['train', '--train', 'all.csv', '--out', 'm', '--lerner', 'x'], /did you mean --learner/i],
     [['trian'], /did you mean train/i],
@@ -147,6 +149,73 @@ describe('umbel', () => {
     expect(stderr).not.toMatch(/\n\s+at /);
     expect(stdout).toBe('');
     expect(code).toBe(2);
+  });
+
+  it('notices labels that the model has never heard of, and names that no label has', async () => {
+    const train = ['--train', 'all.csv', '--learner', 'popular', '--out', 'known', ...delimiter];
+    const named = await umbel('train', ...train, '--labels', 'names.tsv');
+    expect(named.stdout).toContain('described 2 of 4 labels\n');
+    await writeFile(join(folder, 'foreign.tsv'), 'a\tA\nb\tB\n');
+    const foreign = await umbel('train', ...train, '--labels', 'foreign.tsv');
+    expect(foreign.stderr).toMatch(/described 0 of 4 labels; 2 more labels are only in foreign\.tsv/);
+    const { stderr, stdout } = await umbel('evaluate', '--model', 'known', '--test', 'all.csv', '--json');
+    expect(stderr).toMatch(/100\.00% of the labels .* first is "sky\|blue": are --label-delimiter/);
+    expect(JSON.parse(stdout)).toMatchObject({ unknownLabels: 1 });
+  });
+
+  it('refuses features of another width, and numbers the rows of those that fit', async () => {
+    const rows = Array.from({ length: 12 }, (_, i) => `${i % 3} ${i % 3}:1 ${3 + (i % 5)}:0.5`).join('\n');
+    await writeFile(join(folder, 'wide.xmc'), `12 20 3\n${rows}\n`);
+    await writeFile(join(folder, 'narrow.xmc'), `12 15 3\n${rows}\n`);
+    const trained = await umbel('train', '--train', 'wide.xmc', '--learner', 'one-vs-rest', '--out', 'wide');
+    expect(trained.stdout).toContain('umbel predict --model wide --input FILE');
+    for (const flags of [
+      ['evaluate', '--test'],
+      ['predict', '--input'],
+    ]) {
+      const { code, stderr } = await umbel(flags[0], '--model', 'wide', flags[1], 'narrow.xmc');
+      expect(stderr).toMatch(/the model knows 20 sparse features, these inputs have 15 sparse ones/);
+      expect(code).toBe(2);
+    }
+    const { stdout } = await umbel('predict', '--model', 'wide', '--input', 'wide.xmc', '--top', '1');
+    expect(stdout).toMatch(/^row 1\n(.*\n)*row 12\n/);
+  });
+
+  it('takes a label by its name, and suggests the closest one', async () => {
+    const named = ['--learner', 'one-vs-rest', '--labels', 'names.tsv', '--out', 'named', ...delimiter];
+    await json('train', '--train', 'all.csv', ...named);
+    const explain = ['explain', '--model', 'named', '--text', 'blue sky', '--label'];
+    expect(await json(...explain, 'the SKY')).toMatchObject({ label: 'sky', name: 'The sky' });
+    expect((await umbel(...explain, 'The ski')).stderr).toMatch(/did you mean The sky\?/);
+  });
+
+  it('names the depth of label reports, and shows none beyond --top', async () => {
+    await json('train', '--train', 'all.csv', '--learner', 'popular', '--out', 'deep', ...delimiter);
+    const flags = ['--model', 'deep', '--test', 'all.csv', '--top', '1', '--against', 'deep', ...delimiter];
+    const { stdout } = await umbel('evaluate', ...flags, '--per-label', 'deep.csv', '--confidence', '0.9');
+    expect(stdout).toContain('90% interval');
+    expect(stdout).not.toMatch(/@(3|5|10)/);
+    const [head] = (await readFile(join(folder, 'deep.csv'), 'utf8')).split('\n');
+    expect(head).toBe('id,name,trained,positives,predicted@1,hits@1,precision@1,recall@1,f1@1');
+  });
+
+  it.each([
+    [['train'], /required option '--train/],
+    [['predict', '--model', 'm', '--top', '2.5'], /--top must be a positive integer/],
+    [['trian'], /Did you mean train/],
+  ])('%j --json prints the mistake as JSON', async (args, message) => {
+    const { code, stdout } = await umbel(...args, '--json');
+    expect(code).toBe(2);
+    expect(JSON.parse(stdout).error).toMatchObject({
+      code: 'usage',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  it('counts the bad records it left out', async () => {
+    await writeFile(join(folder, 'bad.jsonl'), '{"text":"red","labels":["a"]}\n{"text":1}\n');
+    const train = ['--train', 'bad.jsonl', '--learner', 'popular', '--out', 'bad', '--skip-bad', '--json'];
+    expect(JSON.parse((await umbel('train', ...train)).stdout)).toMatchObject({ n: 1, skipped: 1 });
   });
 
   it('prints errors as JSON too, and a damaged model ends with code 1', async () => {

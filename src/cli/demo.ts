@@ -19,7 +19,7 @@ interface DemoFlags extends CommonFlags {
 export function registerDemo(program: Command): void {
   const command = program
     .command('demo')
-    .description('the whole flow on WordNet in about a minute: split, vectorise, train, evaluate')
+    .description('the whole flow on WordNet in seconds: split, vectorise, train, evaluate')
     .option('--out <folder>', 'where the model goes', 'umbel-demo');
   withCommonFlags(command).action(verb(demo));
 }

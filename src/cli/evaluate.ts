@@ -1,10 +1,12 @@
 // umbel evaluate: how good a model is on test data, where it is good, and whether it beats another.
 import type { Command } from 'commander';
 import Papa from 'papaparse';
+import { collect } from '../data/dataset.ts';
 import { AtomicFile } from '../data/file.ts';
-import { readDataset } from '../data/formats.ts';
+import { openSamples } from '../data/formats.ts';
 import { readPairs } from '../data/labels.ts';
 import type { Vocabulary } from '../data/vocabulary.ts';
+import { badInput, locate } from '../errors.ts';
 import { labelReport } from '../judge/bins.ts';
 import { type Comparison, compare } from '../judge/bootstrap.ts';
 import {
@@ -19,6 +21,7 @@ import type { Pattern, Ranking } from '../math/csr.ts';
 import { loadModel } from '../store/folder.ts';
 import {
   type CommonFlags,
+  once,
   optionFlags,
   positiveInteger,
   type ReadFlags,
@@ -48,6 +51,10 @@ interface Answers {
   truth: Pattern;
   vocabulary: Vocabulary;
   seconds: number;
+  /** Share of the true labels that the model has never heard of. */
+  unknownLabels: number;
+  /** Bad records left out, where that was asked for. */
+  skipped?: number;
 }
 
 interface Examined extends Answers {
@@ -59,8 +66,8 @@ export function registerEvaluate(program: Command): void {
   const command = program
     .command('evaluate')
     .description('measure a model on test data')
-    .requiredOption('--model <folder>', 'a trained model')
-    .requiredOption('--test <file>', 'test data with labels')
+    .requiredOption('--model <folder>', 'a trained model', once('model'))
+    .requiredOption('--test <file>', 'test data with labels', once('test'))
     .option('--valid <file>', 'validation data: thresholds are chosen on it')
     .option('--against <folder>', 'another model: compare the two on the same rows')
     .option('--filter <file>', 'pairs to leave out, `row label` on each line')
@@ -80,16 +87,20 @@ Examples:
 async function run(terminal: Terminal, flags: EvaluateFlags) {
   const own = await examine(flags.model, flags, terminal);
   const report = evaluate(own.ranking, own.truth, own.options);
-  const { seconds } = own;
+  const { seconds, unknownLabels, skipped } = own;
   const microsecondsPerInput = (1e6 * seconds) / report.n;
-  terminal.say(showReport(report, microsecondsPerInput));
-  if (flags.perLabel) await writeLabelReport(flags.perLabel, own);
-  const result = { ...report, seconds, microsecondsPerInput };
+  terminal.say(showReport(report, microsecondsPerInput, flags.top));
+  if (flags.perLabel) await writeLabelReport(flags.perLabel, own, flags.top);
+  const result = { ...report, unknownLabels, skipped, seconds, microsecondsPerInput };
   if (!flags.against) return result;
   const other = await examine(flags.against, flags, terminal);
   const rows = ({ ranking, truth, options }: Examined) => rowMetrics(ranking, truth, options);
-  const comparison = compare(rows(other), rows(own), { seed: flags.seed });
-  terminal.say(showComparison(comparison, flags.against, flags.model));
+  const { resamples, confidence } = optionFlags(evaluateOptions, flags);
+  // A comparison is nothing without resampling, so that 0 means the usual number here.
+  const settings = { seed: flags.seed, resamples: resamples || undefined, confidence };
+  const comparison = compare(rows(other), rows(own), settings);
+  const shown = Object.entries(comparison).filter(([name]) => Number(name.split('@')[1] ?? 0) <= flags.top);
+  terminal.say(showComparison(shown, flags.against, flags.model, confidence));
   return { ...result, against: flags.against, comparison };
 }
 
@@ -119,18 +130,57 @@ async function answer(
   // Labels the model never saw get columns behind its own: they count as true labels it cannot find.
   const vocabulary = classifier.vocabulary.clone();
   const reading = { ...readOptions(flags, terminal), vocabulary };
-  const dataset = await readDataset(file, reading);
+  const dataset = await readTest(classifier, file, reading);
   reportSkipped(reading, terminal);
+  const unknownLabels = unknownShare(dataset.labels, classifier, vocabulary, file, terminal);
   const started = performance.now();
   const { top } = flags;
   const ranking = await classifier.rank(dataset, { top, threads: terminal.threads, signal: terminal.signal });
   const seconds = (performance.now() - started) / 1000;
-  return { ranking, truth: dataset.labels, vocabulary, seconds };
+  return {
+    ranking,
+    truth: dataset.labels,
+    vocabulary,
+    seconds,
+    unknownLabels,
+    skipped: reading.skipped?.count,
+  };
 }
 
-const depths = [1, 3, 5, 10] as const;
+async function readTest(classifier: Classifier, file: string, reading: ReturnType<typeof readOptions>) {
+  try {
+    const samples = await openSamples(file, reading);
+    classifier.checkDeclared(samples.width);
+    const dataset = await collect(samples);
+    if (dataset.rows === 0) throw badInput('file must hold at least one sample');
+    return dataset;
+  } catch (error) {
+    throw locate(error, { file });
+  }
+}
 
-function showReport(report: Report, microseconds: number): string {
+/** Many labels that the model has never heard of are more often a misread file than a hard one: says so. */
+function unknownShare(
+  { indices }: Pattern,
+  classifier: Classifier,
+  vocabulary: Vocabulary,
+  file: string,
+  terminal: Terminal,
+): number {
+  const unknown = indices.filter((column) => column >= classifier.vocabulary.size);
+  const share = indices.length ? unknown.length / indices.length : 0;
+  if (share > 0.2) {
+    const first = JSON.stringify(vocabulary.label(unknown[0]).id);
+    terminal.note(
+      `${formatPercent(share)}% of the labels in ${file} are unknown to the model, the first is ${first}: ` +
+        'are --label-delimiter and --columns right?',
+    );
+  }
+  return share;
+}
+
+function showReport(report: Report, microseconds: number, top: number): string {
+  const depths = [1, 3, 5, 10].filter((k) => k <= top);
   const { intervals } = report;
   const cell = (metric: 'P' | 'R' | 'nDCG' | 'PSP' | 'PSnDCG', k: number) => {
     const interval = intervals?.[`${metric}@${k}`];
@@ -172,34 +222,38 @@ function showReport(report: Report, microseconds: number): string {
     `${formatCount(report.n)} inputs, ${formatCount(report.labels)} labels, ${microseconds.toFixed(0)} µs per input`,
     `${ranking}\n${color.dim(`propensity A=${report.propensity.a} B=${report.propensity.b}`)}`,
     `${sets}\n${color.dim(`thresholds: ${protocol}`)}`,
-    bins,
+    report.bins.k <= top ? bins : '',
     calibrated,
   ]
     .filter(Boolean)
     .join('\n\n');
 }
 
-function showComparison(comparison: Record<string, Comparison>, other: string, own: string): string {
+function showComparison(comparison: [string, Comparison][], other: string, own: string, confidence: number) {
   const signed = (value: number) => (value < 0 ? '' : '+') + formatPercent(value);
-  const rows = Object.entries(comparison).map(([name, c]) => [
+  const rows = comparison.map(([name, c]) => [
     color.bold(name),
     formatPercent(c.a),
     formatPercent(c.b),
     signed(c.difference),
-    `${signed(c.low)} to ${signed(c.high)}`,
+    `${signed(c.low)}..${signed(c.high)}`,
     c.p.toFixed(4),
     `${c.wins}/${c.ties}/${c.losses}`,
   ]);
-  return `\n${table(['%', other, own, 'difference', '95% interval', 'p', 'wins/ties/losses'], rows)}`;
+  const header = ['%', other, own, 'diff', `${100 * confidence}% interval`, 'p', 'w/t/l'];
+  return `\n${table(header, rows)}\n${color.dim('w/t/l: rows won, tied and lost')}`;
 }
 
-async function writeLabelReport(path: string, { classifier, ...answers }: Examined): Promise<void> {
-  const report = labelReport(answers.ranking, answers.truth, { counts: classifier.counts });
-  const fields = ['trained', 'positives', 'predicted', 'hits', 'precision', 'recall', 'f1'] as const;
+async function writeLabelReport(path: string, { classifier, ...answers }: Examined, top: number) {
+  const k = Math.min(5, top);
+  const report = labelReport(answers.ranking, answers.truth, { counts: classifier.counts, k });
+  const counted = ['trained', 'positives'] as const;
+  const ofRanking = ['predicted', 'hits', 'precision', 'recall', 'f1'] as const;
+  const header = ['id', 'name', ...counted, ...ofRanking.map((field) => `${field}@${k}`)];
   const rows = Array.from(answers.vocabulary, ({ id, name = '' }, label) => {
-    return [id, name, ...fields.map((field) => report[field][label])];
+    return [id, name, ...[...counted, ...ofRanking].map((field) => report[field][label])];
   });
   const file = await AtomicFile.create(path);
-  await file.write(`${Papa.unparse([['id', 'name', ...fields], ...rows], { newline: '\n' })}\n`);
+  await file.write(`${Papa.unparse([header, ...rows], { newline: '\n' })}\n`);
   await file.close();
 }

@@ -1,8 +1,10 @@
 // umbel explain: which words pushed a label, step by step, adding up to its score.
 import type { Command } from 'commander';
+import type { Vocabulary } from '../data/vocabulary.ts';
+import { badUsage, suggest } from '../errors.ts';
 import type { Explanation } from '../learn/learner.ts';
 import { loadModel } from '../store/folder.ts';
-import { type CommonFlags, type Terminal, verb, withCommonFlags } from './run.ts';
+import { type CommonFlags, once, type Terminal, verb, withCommonFlags } from './run.ts';
 import { color, table } from './terminal.ts';
 
 interface ExplainFlags extends CommonFlags {
@@ -16,9 +18,9 @@ export function registerExplain(program: Command): void {
   const command = program
     .command('explain')
     .description('show which words pushed a label')
-    .requiredOption('--model <folder>', 'a trained model')
-    .requiredOption('--text <text>', 'the text to explain')
-    .option('--label <id>', 'the label to explain (default: the best one)')
+    .requiredOption('--model <folder>', 'a trained model', once('model'))
+    .requiredOption('--text <text>', 'the text to explain', once('text'))
+    .option('--label <id>', 'the label to explain, by id or name (default: the best one)')
     .option('--words <n>', 'words shown per step', Number, 10)
     .addHelpText('after', '\nExample:\n  umbel explain --model model --text "a small yellow bird"');
   withCommonFlags(command).action(verb(explain));
@@ -27,7 +29,7 @@ export function registerExplain(program: Command): void {
 async function explain(terminal: Terminal, flags: ExplainFlags) {
   const classifier = await loadModel(flags.model);
   const [best] = await classifier.suggest([flags.text], { top: 1 });
-  const label = flags.label ?? best[0]?.label;
+  const label = flags.label === undefined ? best[0]?.label : findLabel(flags.label, classifier.vocabulary);
   if (label === undefined) {
     terminal.say('The text has no word the model knows, so there is no label to explain.');
     return { label: null, explanation: null };
@@ -42,6 +44,24 @@ async function explain(terminal: Terminal, flags: ExplainFlags) {
     contributions: step.contributions.map(({ feature, value }) => ({ feature: named(feature), value })),
   }));
   return { label, name, score: explanation?.score ?? null, steps: steps ?? null };
+}
+
+/** The id of a label that is given by its id, or by a name that no other has. */
+function findLabel(given: string, vocabulary: Vocabulary): string {
+  if (vocabulary.column(given) !== undefined) return given;
+  const labels = Array.from(vocabulary, ({ id, name = id }) => ({ id, name }));
+  const found = labels.filter(({ name }) => name.toLowerCase() === given.toLowerCase());
+  if (found.length === 1) return found[0].id;
+  if (found.length > 1) {
+    const ids = found.slice(0, 5).map(({ id }) => id);
+    throw badUsage('label name must be unique', { value: given, hint: `its ids: ${ids.join(', ')}` });
+  }
+  const close = suggest(
+    given,
+    labels.map(({ name }) => name),
+  );
+  const hint = close ? `did you mean ${close}?` : 'umbel labels list --search finds labels';
+  throw badUsage('label must be an id or a name the model knows', { value: given, hint });
 }
 
 function show(

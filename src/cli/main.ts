@@ -2,6 +2,7 @@
 // The command line: one file per verb, registered here. Parsing mistakes end like every other: one sentence, code 2.
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
+import { badUsage } from '../errors.ts';
 import { registerData } from './data.ts';
 import { registerDemo } from './demo.ts';
 import { registerEvaluate } from './evaluate.ts';
@@ -37,7 +38,14 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await program.parseAsync();
 } catch (error) {
+  // The flags were not understood, so that only the words themselves tell whether JSON is wanted.
+  const json = process.argv.includes('--json');
+  if (!(error instanceof CommanderError)) fail(error, json);
   // Commander has printed its own message by now; help and version end with code 0.
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
-  else fail(error);
+  else if (error.exitCode !== 0) {
+    const rule = error.code === 'commander.help' ? 'a verb must be given' : error.message;
+    const sentence = rule.replace(/^error: /, '').replaceAll('\n', ' ');
+    if (json) process.stdout.write(`${JSON.stringify(badUsage(sentence))}\n`);
+    process.exitCode = 2;
+  }
 }

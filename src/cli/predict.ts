@@ -7,10 +7,12 @@ import { AtomicFile, extensionOf } from '../data/file.ts';
 import { openSamples } from '../data/formats.ts';
 import { badUsage } from '../errors.ts';
 import type { Classifier, Suggestion } from '../learn/classifier.ts';
+import { checkCancelled } from '../progress.ts';
 import { loadModel } from '../store/folder.ts';
 import {
   type CommonFlags,
   fraction,
+  once,
   positiveInteger,
   type ReadFlags,
   readOptions,
@@ -43,12 +45,12 @@ export function registerPredict(program: Command): void {
   const command = program
     .command('predict')
     .description('suggest labels for a text, a file, or each line of standard input')
-    .requiredOption('--model <folder>', 'a trained model')
-    .option('--text <text>', 'one text')
-    .option('--input <file>', 'a file in any format; labels in it are ignored')
+    .requiredOption('--model <folder>', 'a trained model', once('model'))
+    .option('--text <text>', 'one text', once('text'))
+    .option('--input <file>', 'a file in any format; labels in it are ignored', once('input'))
     .option('--top <k>', 'labels per input', positiveInteger('top'), 5)
     .option('--threshold <score>', 'leave out labels that score lower', fraction('threshold'))
-    .option('--out <file>', 'write .jsonl (one input a line) or .csv (one suggestion a line)')
+    .option('--out <file>', 'write .jsonl (one input a line) or .csv (one suggestion a line)', once('out'))
     .addHelpText(
       'after',
       `
@@ -67,16 +69,17 @@ async function predict(terminal: Terminal, flags: PredictFlags) {
   const render = flags.out ? rendererFor(flags.out) : undefined;
   const classifier = await loadModel(flags.model);
   const reading = readOptions(flags, terminal);
-  const source = await openInputs(flags, classifier, reading);
+  const source = await openInputs(flags, classifier, reading, terminal.signal);
+  classifier.checkDeclared(source.width);
   const file = flags.out ? await AtomicFile.create(flags.out) : undefined;
   const kept: Prediction[] = [];
   let done = 0;
   try {
     for await (const predictions of predictAll(classifier, source, flags, terminal)) {
-      done += predictions.length;
       if (file && render) await file.write(render(predictions));
       else if (flags.json) kept.push(...predictions);
-      else for (const prediction of predictions) terminal.say(show(prediction));
+      else for (const [i, prediction] of predictions.entries()) terminal.say(show(prediction, done + i + 1));
+      done += predictions.length;
     }
   } catch (error) {
     await file?.abort();
@@ -85,34 +88,37 @@ async function predict(terminal: Terminal, flags: PredictFlags) {
   await file?.close();
   reportSkipped(reading, terminal);
   if (file) terminal.say(`Labels for ${formatCount(done)} inputs are in ${color.bold(file.path)}.`);
-  return file ? { n: done, out: file.path } : { n: done, predictions: kept };
+  const skipped = reading.skipped?.count;
+  return file ? { n: done, skipped, out: file.path } : { n: done, skipped, predictions: kept };
 }
 
 async function openInputs(
   flags: PredictFlags,
   classifier: Classifier,
   reading: ReturnType<typeof readOptions>,
+  signal: AbortSignal,
 ): Promise<SampleStream> {
   const vocabulary = classifier.vocabulary.clone();
   if (flags.input) return openSamples(flags.input, { ...reading, vocabulary });
   async function* batches(): AsyncGenerator<Sample[]> {
     if (flags.text !== undefined) yield [{ text: flags.text, labels: [] }];
-    else yield* standardInput();
+    else yield* standardInput(signal);
   }
   return { vocabulary, batches: batches() };
 }
 
 /** Lines as they come: a person typing gets an answer after each, a pipe is read in batches. */
-async function* standardInput(): AsyncGenerator<Sample[]> {
+async function* standardInput(signal: AbortSignal): AsyncGenerator<Sample[]> {
   const size = process.stdin.isTTY ? 1 : batchRows;
   if (process.stdin.isTTY) process.stderr.write('Type a text and press Enter; Ctrl-D ends.\n');
   let batch: Sample[] = [];
-  for await (const text of createInterface({ input: process.stdin })) {
+  for await (const text of createInterface({ input: process.stdin, signal })) {
     batch.push({ text, labels: [] });
     if (batch.length < size) continue;
     yield batch;
     batch = [];
   }
+  checkCancelled(signal);
   if (batch.length) yield batch;
 }
 
@@ -136,8 +142,8 @@ async function* predictAll(
   }
 }
 
-function show({ id, text, labels }: Prediction): string {
-  const title = [id, text].filter((part) => part !== undefined).join('  ');
+function show({ id, text, labels }: Prediction, row: number): string {
+  const title = [id, text].filter((part) => part !== undefined).join('  ') || `row ${row}`;
   const lines = labels.map(({ label, name, score }) => {
     const shown = name === label ? name : `${name} ${color.dim(`(${label})`)}`;
     return `  ${score.toFixed(3)}  ${shown}`;

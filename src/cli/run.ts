@@ -47,6 +47,12 @@ export const fraction = (name: string) => (text: string) => {
   return value;
 };
 
+/** For what is given once: a second value would silently replace the first. */
+export const once = (name: string) => (text: string, earlier: string | undefined) => {
+  if (earlier !== undefined) throw badUsage(`--${name} must be given once`, { value: text });
+  return text;
+};
+
 const wholeNumber = (name: string) => (text: string) => {
   const value = Number(text);
   if (text.trim() === '' || !Number.isSafeInteger(value))
@@ -71,13 +77,11 @@ export function withCommonFlags(command: Command): Command {
 
 export function withReadFlags(command: Command): Command {
   return command
-    .addOption(
-      new Option('--format <name>', `format of the input: ${formatNames.join(', ')}`).default(
-        undefined,
-        'by extension',
-      ),
+    .option('--format <name>', `format of the input: ${formatNames.join(', ')} (default: by extension)`)
+    .option(
+      '--columns <map>',
+      'columns of a table, by name or position: id=1,text=title+body,labels=tags; labels=A..B for columns of 0 and 1',
     )
-    .option('--columns <map>', 'columns of a table, by name or position: id=1,text=title+body,labels=tags')
     .option('--label-delimiter <text>', 'between the labels of one cell (default: ",")')
     .option('--skip-bad', 'leave out bad records, and say how many and why');
 }
@@ -88,9 +92,7 @@ const flagName = (option: string) => option.replace(/[A-Z]/g, (letter) => `-${le
 export function withOptionFlags(command: Command, table: OptionTable): Command {
   for (const [name, option] of Object.entries(table)) {
     const help = option.kind === 'choice' ? `${option.help} (${option.choices.join(' | ')})` : option.help;
-    command.addOption(
-      new Option(`--${flagName(name)} <value>`, help).default(undefined, String(option.default)),
-    );
+    command.option(`--${flagName(name)} <value>`, `${help} (default: ${option.default})`);
   }
   return command;
 }
@@ -131,9 +133,10 @@ export function verb<Args extends unknown[], Flags extends CommonFlags>(
     const bar = new ProgressBar();
     const cancel = new AbortController();
     const interrupt = () => {
+      if (!cancel.signal.aborted) return cancel.abort();
       // A second Ctrl-C means it.
-      if (cancel.signal.aborted) process.exit(130);
-      cancel.abort();
+      bar.clear();
+      process.exit(130);
     };
     process.on('SIGINT', interrupt);
     process.on('SIGTERM', interrupt);

@@ -21,10 +21,23 @@ export function formatSeconds(seconds: number): string {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** Columns padded to their widest cell; cells that are numbers in every row are set right. */
-export function table(header: string[], rows: string[][]): string {
-  const width = (text: string) => text.replaceAll(ansi, '').length;
-  const widths = header.map((head, c) => Math.max(width(head), ...rows.map((row) => width(row[c]))));
+const width = (text: string) => text.replaceAll(ansi, '').length;
+
+/** How many characters a line of results may have; no end unless people read them on a terminal. */
+const lineWidth = () => (process.stdout.isTTY ? process.stdout.columns || 80 : Number.POSITIVE_INFINITY);
+
+/**
+ * Columns padded to their widest cell; cells that are numbers in every row are set right. Where the line is too short
+ * for all of it, the last column is wrapped.
+ */
+export function table(header: string[], rows: string[][], room = lineWidth()): string {
+  const last = header.length - 1;
+  const widest = (table: string[][], c: number) =>
+    Math.max(width(header[c]), ...table.map((row) => width(row[c])));
+  const left = header.slice(0, last).reduce((sum, _, c) => sum + widest(rows, c) + 2, 0);
+  // With hardly any room, a column of single words would help nobody.
+  const lines = room - left < 10 ? rows : rows.flatMap((row) => wrapLast(row, room - left));
+  const widths = header.map((_, c) => widest(lines, c));
   const numeric = header.map((_, c) =>
     rows.every((row) => /^[\s\d.,%±+-]*$/.test(row[c].replaceAll(ansi, ''))),
   );
@@ -36,13 +49,24 @@ export function table(header: string[], rows: string[][]): string {
       })
       .join('  ')
       .trimEnd();
-  return [color.dim(line(header)), ...rows.map(line)].join('\n');
+  return [color.dim(line(header)), ...lines.map(line)].join('\n');
+}
+
+/** A row as several, so that its last cell has at most `room` characters; broken between words. */
+function wrapLast(row: string[], room: number): string[][] {
+  const lines: string[] = [];
+  for (const word of (row.at(-1) ?? '').split(' ')) {
+    const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+    if (lines.length && width(longer) > room) lines.push(word);
+    else lines.splice(-1, 1, longer);
+  }
+  return lines.map((text, i) => [...row.slice(0, -1).map((cell) => (i === 0 ? cell : '')), text]);
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences begin with a control character
 const ansi = /\u001b\[\d+m/g;
 
-/** A progress bar on a terminal, a line every ten seconds elsewhere; nothing for work shorter than half a second. */
+/** A progress bar on a terminal, from the start of each phase; a line every ten seconds elsewhere. */
 export class ProgressBar {
   #phase = '';
   #started = 0;
@@ -59,7 +83,7 @@ export class ProgressBar {
       this.clear();
       this.#phase = step.phase;
       this.#started = now;
-      this.#drawn = this.#stream.isTTY ? now + 400 : now;
+      this.#drawn = this.#stream.isTTY ? 0 : now;
     }
     const interval = this.#stream.isTTY ? 100 : 10_000;
     if (now - this.#drawn < interval) return;
@@ -81,8 +105,9 @@ function describe({ phase, done, total, unit }: Step, seconds: number, columns: 
   const speed = `${amount(rate)}${unit === 'bytes' ? '' : ` ${unit}`}/s`;
   if (!total) return `${phase}  ${amount(done)}  ${speed}`;
   const fraction = Math.min(1, done / total);
-  const left = formatSeconds((total - done) / Math.max(rate, 1e-9));
-  const numbers = `${Math.floor(100 * fraction)}%  ${amount(done)} of ${amount(total)}  ${speed}  ${left} left`;
+  // The first moments say little about the rest.
+  const pace = seconds < 2 || done === 0 ? '' : `  ${speed}  ${formatSeconds((total - done) / rate)} left`;
+  const numbers = `${Math.floor(100 * fraction)}%  ${amount(done)} of ${amount(total)}${pace}`;
   const room = Math.max(0, Math.min(30, columns - phase.length - numbers.length - 6));
   const filled = Math.round(room * fraction);
   return `${color.bold(phase)}  ${color.cyan('█'.repeat(filled))}${color.dim('░'.repeat(room - filled))}  ${numbers}`;

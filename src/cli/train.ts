@@ -6,15 +6,15 @@ import { readDataset } from '../data/formats.ts';
 import { readIdList, readLabels } from '../data/labels.ts';
 import type { Vocabulary } from '../data/vocabulary.ts';
 import { badUsage, UmbelError } from '../errors.ts';
-import { Classifier } from '../learn/classifier.ts';
+import { allOptions, Classifier } from '../learn/classifier.ts';
 import type { Estimate } from '../learn/learner.ts';
-import { findLearner, learnerNames } from '../learn/registry.ts';
-import type { Option, OptionTable } from '../options.ts';
+import { defaultLearner, findLearner, learnerNames } from '../learn/registry.ts';
+import type { Option } from '../options.ts';
 import { openCheckpoint } from '../store/checkpoint.ts';
 import { checkTarget, saveModel } from '../store/folder.ts';
-import { textOptions } from '../text/vectoriser.ts';
 import {
   type CommonFlags,
+  once,
   type ReadFlags,
   readOptions,
   reportSkipped,
@@ -29,26 +29,26 @@ interface TrainFlags extends CommonFlags, ReadFlags {
   learner: string;
   train: string;
   out: string;
-  set: Record<string, string>;
+  set?: Record<string, string>;
   labels?: string;
   labelColumns?: string;
+  language?: string;
   include?: string;
   exclude?: string;
   resume?: boolean;
 }
 
-const defaultLearner = 'tree';
-
 export function registerTrain(program: Command): void {
   const command = program
     .command('train')
     .description('train a classifier and save it in a folder')
-    .requiredOption('--train <file>', 'training data (umbel data --help lists the formats)')
-    .requiredOption('--out <folder>', 'where to save the model')
+    .requiredOption('--train <file>', 'training data (umbel data --help lists the formats)', once('train'))
+    .requiredOption('--out <folder>', 'where to save the model', once('out'))
     .option('--learner <name>', `one of ${learnerNames.join(', ')}`, defaultLearner)
-    .option('--set <option=value>', 'an option, as umbel options lists them; repeatable', collectSetting, {})
+    .option('--set <option=value>', 'an option, as umbel options lists them; repeatable', collectSetting)
     .option('--labels <file>', 'label names: TSV, CSV, JSONL, SKOS, or one name per line')
     .option('--label-columns <map>', 'columns of that file: id=1,name=3,altNames=4')
+    .option('--language <code>', 'of the names in that file, where it has several (default: en)')
     .option('--include <file>', 'only these label ids may be predicted, one per line')
     .option('--exclude <file>', 'these label ids are never predicted, one per line')
     .option('--resume', 'go on where an interrupted training of the same data and options stopped')
@@ -66,11 +66,11 @@ export function registerTrain(program: Command): void {
 const trainExamples = `
 Examples:
   umbel train --train titles.csv --columns text=title,labels=subjects --out model
-  umbel train --train train.jsonl --set cost=0.3 --set text.ngrams=2 --out model
+  umbel train --train train.jsonl --set costPositive=0.3 --set text.ngrams=2 --out model
   umbel train --train bibtex-train.arff --out model
   umbel train --train X.trn.npz,Y.trn.npz --labels names.txt --out model`;
 
-function collectSetting(text: string, settings: Record<string, string>): Record<string, string> {
+function collectSetting(text: string, settings: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf('=');
   if (at < 1) throw badUsage('--set must have the form option=value', { value: text });
   return { ...settings, [text.slice(0, at)]: text.slice(at + 1) };
@@ -84,7 +84,7 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   const reading = readOptions(flags, terminal);
   const dataset = await readDataset(flags.train, reading);
   reportSkipped(reading, terminal);
-  await describeLabels(dataset.vocabulary, flags);
+  const described = await describeLabels(dataset.vocabulary, flags, terminal);
   dataset.labels.cols = dataset.vocabulary.size;
   const read = (performance.now() - started) / 1000;
   const checkpoint = await openCheckpoint(
@@ -107,13 +107,15 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   terminal.say(
     `Trained ${color.bold(flags.learner)} on ${formatCount(size.n)} samples, ${formatCount(size.features)} features, ` +
       `${formatCount(size.labels)} labels in ${formatSeconds(total)}; saved in ${color.bold(flags.out)}.\n` +
-      `Try: umbel predict --model ${flags.out} --text "..."`,
+      `Try: umbel predict --model ${flags.out} ${classifier.takesText ? '--text "..."' : '--input FILE'}`,
   );
   return {
     learner: flags.learner,
     seconds,
     peakRssMB: process.resourceUsage().maxRSS / 1024,
     ...size,
+    described,
+    skipped: reading.skipped?.count,
     model: flags.out,
   };
 }
@@ -135,21 +137,32 @@ function checkRoom({ memory, disk }: Estimate, { note }: Terminal): void {
     note(`training will need about ${formatBytes(memory)} of memory, the model ${formatBytes(disk)} of disk`);
 }
 
-/** Names for the labels, and which of them may be predicted. */
-async function describeLabels(vocabulary: Vocabulary, flags: TrainFlags): Promise<void> {
+/** Names for the labels, and which of them may be predicted; returns how many labels of the data were described. */
+async function describeLabels(vocabulary: Vocabulary, flags: TrainFlags, terminal: Terminal) {
+  let described: number | undefined;
   if (flags.labels) {
-    const columns = flags.labelColumns === undefined ? undefined : flags.labelColumns;
-    vocabulary.describe(await readLabels(flags.labels, { columns }));
+    const inData = vocabulary.size;
+    const { labels: file, labelColumns: columns, language } = flags;
+    const labels = await readLabels(file, { columns, language });
+    vocabulary.describe(labels);
+    const more = vocabulary.size - inData;
+    described = labels.length - more;
+    const found = `described ${formatCount(described)} of ${formatCount(inData)} labels`;
+    const rest =
+      more === 0
+        ? ''
+        : `; ${formatCount(more)} more ${more === 1 ? 'label is' : 'labels are'} only in ${file}`;
+    if (described > 0) terminal.say(found + rest);
+    else terminal.note(`${found}${rest}: are its ids those of the data (--label-columns)?`);
   }
   if (flags.include) vocabulary.include(await readIdList(flags.include));
   if (flags.exclude) vocabulary.exclude(await readIdList(flags.exclude));
+  return described;
 }
 
 async function listOptions(terminal: Terminal, _flags: CommonFlags, learnerName: string) {
   const learner = await findLearner(learnerName);
-  const prefix = (table: OptionTable) =>
-    Object.fromEntries(Object.entries(table).map(([name, option]) => [`text.${name}`, option]));
-  const options: OptionTable = { ...learner.options, ...prefix(textOptions) };
+  const options = allOptions(learner);
   const rows = Object.entries(options).map(([name, option]) => [
     color.bold(name),
     String(option.default),
