@@ -38,7 +38,7 @@ export const formats: Record<string, Row> = {
   },
   csv: {
     extensions: ['.csv'],
-    summary: 'comma-separated table of texts with a header',
+    summary: 'comma-separated table of texts with a header; semicolons and tabs are recognised',
     load: async () => (await import('./table.ts')).csv,
   },
   tsv: {
