@@ -110,6 +110,7 @@ export function readOptions(flags: ReadFlags, terminal: Terminal): ReadOptions &
     columns: flags.columns === undefined ? undefined : parseColumns(flags.columns),
     labelDelimiter: flags.labelDelimiter,
     skipped: flags.skipBad ? new Skipped() : undefined,
+    note: terminal.note,
     progress: terminal.progress,
     signal: terminal.signal,
   };

@@ -1,5 +1,5 @@
-// What users hold: a trained model with its label set and, for texts, its vectoriser. Text (or features) in, labels
-// out. The store saves it; the judge asks it for rankings.
+// What users hold: a trained model with its label set and the preparation of its inputs. Text (or features) in,
+// labels out. The store saves it; the judge asks it for rankings.
 import { type Dataset, type Features, selectFeatures } from '../data/dataset.ts';
 import type { Vocabulary } from '../data/vocabulary.ts';
 import { badInput, badUsage } from '../errors.ts';
@@ -7,13 +7,10 @@ import { inNode } from '../kernels/wasm.ts';
 import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
 import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
-import { type Context, checkCancelled, quiet } from '../progress.ts';
-import { textOptions, Vectoriser } from '../text/vectoriser.ts';
+import { checkCancelled, quiet } from '../progress.ts';
 import type { Estimate, Explanation, Learner, Model, TrainContext, Width } from './learner.ts';
+import { type Inputs, Preparation, preparationOptions } from './preparation.ts';
 import { defaultLearner, findLearner } from './registry.ts';
-
-/** What to predict for: texts, or anything that holds texts or features, such as a data set. */
-export type Inputs = string[] | Pick<Dataset, 'texts' | 'features'>;
 
 export interface Suggestion {
   /** The label's stable id. */
@@ -25,7 +22,7 @@ export interface Suggestion {
 export interface TrainOptions extends Partial<TrainContext> {
   /** `tree` where none is named. */
   learner?: string;
-  /** The learner's options; `text.` in front of a name sets an option of the vectoriser. */
+  /** The learner's options, and those of the preparation: `text.ngrams`, `dense.standardise`. */
   options?: Record<string, unknown>;
   /** Told before the long work starts; throw to refuse. */
   onEstimate?: (estimate: Estimate) => void;
@@ -38,7 +35,7 @@ export interface ClassifierContent {
   seed: number;
   rows: number;
   model: Json;
-  text: Json;
+  preparation: Json;
   excluded: string[];
   featureNames: string[] | null;
 }
@@ -61,7 +58,7 @@ interface Fields {
   counts: Uint32Array;
   vocabulary: Vocabulary;
   model: Model;
-  vectoriser?: Vectoriser;
+  preparation: Preparation;
   featureNames?: string[];
   seconds?: Seconds;
 }
@@ -72,13 +69,8 @@ export interface Seconds {
   train: number;
 }
 
-/** What training takes: the learner's options and, behind `text.`, the vectoriser's. */
-export function allOptions(learner: Learner): OptionTable {
-  const ofText = Object.entries(textOptions).map(([name, option]) => [textPrefix + name, option]);
-  return { ...learner.options, ...Object.fromEntries(ofText) };
-}
-
-const textPrefix = 'text.';
+/** What training takes: the learner's options and those of the preparation. */
+export const allOptions = (learner: Learner): OptionTable => ({ ...learner.options, ...preparationOptions });
 
 export class Classifier {
   readonly learner: string;
@@ -90,7 +82,7 @@ export class Classifier {
   /** Present on a classifier trained here, absent on a loaded one. */
   readonly seconds: Seconds | undefined;
   readonly #model: Model;
-  readonly #vectoriser: Vectoriser | undefined;
+  readonly #preparation: Preparation;
   readonly #featureNames: string[] | undefined;
 
   private constructor(fields: Fields) {
@@ -102,7 +94,7 @@ export class Classifier {
     this.vocabulary = fields.vocabulary;
     this.seconds = fields.seconds;
     this.#model = fields.model;
-    this.#vectoriser = fields.vectoriser;
+    this.#preparation = fields.preparation;
     this.#featureNames = fields.featureNames;
   }
 
@@ -113,15 +105,13 @@ export class Classifier {
     if (!Number.isSafeInteger(context.seed))
       throw badUsage('seed must be an integer', { value: context.seed });
     const learner = await findLearner(name);
-    const all = Object.entries(parseOptions(allOptions(learner), options));
-    const ofText = all.filter(([key]) => key.startsWith(textPrefix));
-    const chosen = Object.fromEntries(all.filter((entry) => !ofText.includes(entry)));
-    const text = parseOptions(
-      textOptions,
-      Object.fromEntries(ofText.map(([key, value]) => [key.slice(textPrefix.length), value])),
-    );
+    const all = parseOptions(allOptions(learner), options);
+    const isOwn = ([option]: [string, unknown]) => Object.hasOwn(learner.options, option);
+    const chosen = Object.fromEntries(Object.entries(all).filter(isOwn));
+    if (dataset.rows === 0) throw badInput('training data must have at least one sample');
+    if (dataset.labels.indices.length === 0) throw badInput('training data must have at least one label');
     const started = performance.now();
-    const { vectoriser, features } = await vectorise(dataset, text, context);
+    const { preparation, features } = await Preparation.fit(dataset, all, context);
     checkCancelled(context.signal);
     const vectorised = performance.now();
     const set = { ...dataset, features };
@@ -139,7 +129,7 @@ export class Classifier {
       counts: columnCounts(dataset.labels),
       vocabulary: dataset.vocabulary.clone(),
       model,
-      vectoriser,
+      preparation,
       featureNames: dataset.featureNames,
       seconds,
     });
@@ -179,13 +169,13 @@ export class Classifier {
 
   /** Whether inputs are texts: trained on text, the model brings its own vectoriser. */
   get takesText(): boolean {
-    return this.#vectoriser !== undefined;
+    return this.#preparation.vectoriser !== undefined;
   }
 
   /** Refuses data that declares another number of sparse features than the model was trained on. */
   checkDeclared(sparse: number | undefined): void {
     const { width } = this.#model;
-    if (this.#vectoriser || sparse === undefined || sparse === width.sparse) return;
+    if (this.takesText || sparse === undefined || sparse === width.sparse) return;
     throw otherFeatures(width, { sparse, dense: 0 });
   }
 
@@ -196,14 +186,15 @@ export class Classifier {
 
   /** What a feature column is called. */
   featureName(column: number): string {
-    const sparse = this.#vectoriser ? this.#model.width.sparse : 0;
-    if (this.#vectoriser && column < sparse) return this.#vectoriser.featureName(column);
+    const { vectoriser } = this.#preparation;
+    const sparse = vectoriser ? this.#model.width.sparse : 0;
+    if (vectoriser && column < sparse) return vectoriser.featureName(column);
     return this.#featureNames?.[column - sparse] ?? `feature ${column}`;
   }
 
   /** The places in a text that are features of the model, for highlighting. */
   spans(text: string): { start: number; end: number; column: number }[] {
-    return this.#vectoriser?.spans(text) ?? [];
+    return this.#preparation.vectoriser?.spans(text) ?? [];
   }
 
   async save(parts: PartWriter): Promise<Json> {
@@ -214,7 +205,7 @@ export class Classifier {
       seed: this.seed,
       rows: this.rows,
       model: await this.#model.save(prefixed('model', parts)),
-      text: this.#vectoriser ? await this.#vectoriser.save(prefixed('text', parts)) : null,
+      preparation: await this.#preparation.save(prefixed('input', parts)),
       excluded: this.vocabulary.excludedIds,
       featureNames: this.#featureNames ?? null,
     };
@@ -238,21 +229,13 @@ export class Classifier {
       counts: counts.data as Uint32Array,
       vocabulary,
       model: await learner.load(content.model, reader('model')),
-      vectoriser: content.text === null ? undefined : await Vectoriser.load(content.text, reader('text')),
+      preparation: await Preparation.load(content.preparation, reader('input')),
       featureNames: content.featureNames ?? undefined,
     });
   }
 
   async #features(inputs: Inputs, threads: number, signal?: AbortSignal): Promise<Features> {
-    const { texts, features = {} } = Array.isArray(inputs) ? { texts: inputs } : inputs;
-    let { sparse } = features;
-    const { dense } = features;
-    if (this.#vectoriser) {
-      if (!texts) throw badInput('inputs must have text: the model was trained on text');
-      const wrong = texts.findIndex((text) => typeof text !== 'string');
-      if (wrong >= 0) throw badInput(`text ${wrong + 1} must be a string`, { value: texts[wrong] });
-      sparse = await this.#vectoriser.transform(texts, { threads, signal });
-    }
+    const { sparse, dense } = await this.#preparation.apply(inputs, { threads, signal });
     const { width } = this.#model;
     const seen: Width = { sparse: sparse?.cols ?? 0, dense: dense?.cols ?? 0 };
     // Sparse columns that these rows do not reach are zeros.
@@ -281,19 +264,6 @@ function otherFeatures(wanted: Width, seen: Width) {
   return badInput(
     `inputs must have the features of the training data: the model knows ${words(wanted)} features, these inputs have ${words(seen) ? `${words(seen)} ones` : 'none'}`,
   );
-}
-
-async function vectorise(
-  dataset: Dataset,
-  text: ReturnType<typeof parseOptions<typeof textOptions>>,
-  context: Context,
-) {
-  if (dataset.rows === 0) throw badInput('training data must have at least one sample');
-  if (dataset.labels.indices.length === 0) throw badInput('training data must have at least one label');
-  if (dataset.features?.sparse || (dataset.features && !dataset.texts)) return { features: dataset.features };
-  if (!dataset.texts) throw badInput('training data must have text or features');
-  const { vectoriser, features: sparse } = await Vectoriser.fit(dataset.texts, text, context);
-  return { vectoriser, features: { sparse, dense: dataset.features?.dense } };
 }
 
 function prefixed(prefix: string, parts: PartWriter): PartWriter {
