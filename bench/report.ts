@@ -17,6 +17,8 @@ interface Figures {
 interface TreeResults {
   threads: string;
   runs: string;
+  /** Options of umbel that are not the defaults. */
+  set: string[];
   sets: Record<string, { umbel: Figures; pecos?: Figures & { version: string } }>;
 }
 
@@ -46,12 +48,13 @@ export function measured(results: string): string {
     const path = join(results, `${name}.json`);
     return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
   };
-  const [tree, text, split] = [
-    read<TreeResults>('tree'),
-    read<TextResults>('tfidf'),
-    read<SplitResults>('stratify'),
-  ];
-  return [tree && treeSection(tree), text && textSection(text), split && splitSection(split)]
+  const trees = ['tree', 'tree-synthetic', 'tree-same-cost'].map((name) => read<TreeResults>(name));
+  const [text, split] = [read<TextResults>('tfidf'), read<SplitResults>('stratify')];
+  return [
+    ...trees.map((tree) => tree && treeSection(tree)),
+    text && textSection(text),
+    split && splitSection(split),
+  ]
     .filter((section) => section !== undefined)
     .join('\n\n');
 }
@@ -59,7 +62,7 @@ export function measured(results: string): string {
 const pair = (own: number, peer: number | undefined, digits: number) =>
   `${own.toFixed(digits)}${peer === undefined ? '' : ` / ${peer.toFixed(digits)}`}`;
 
-function treeSection({ threads, runs, sets }: TreeResults): string {
+function treeSection({ threads, runs, set, sets }: TreeResults): string {
   const version = Object.values(sets).find(({ pecos }) => pecos)?.pecos?.version;
   const rows = Object.entries(sets).map(([name, { umbel, pecos }]) => {
     const precision = (side: Figures) =>
@@ -74,11 +77,10 @@ function treeSection({ threads, runs, sets }: TreeResults): string {
       pecos ? `${precision(umbel)} / ${precision(pecos)}` : precision(umbel),
     ].join(' | ');
   });
+  const own = set.length > 0 ? `umbel with ${set.join(', ')}` : "umbel's cost is 0.4, PECOS's is 1";
   return [
-    `**The label tree beside PECOS XR-Linear ${version ?? ''}**: same unit-length features, ${threads} threads, in turns, ` +
-      `medians of ${runs} runs, umbel / PECOS, each at its own defaults (umbel's cost is 0.4, PECOS's is 1; 32-way). ` +
-      'Training includes label features, clustering, solving and saving. rcv1sub trains on two subsets whose label ids ' +
-      'only partly mean the same, so read its times, not its accuracy.',
+    `**The label tree beside PECOS XR-Linear ${version ?? ''}**: the same unit-length rows, ${threads} threads, in turns, ` +
+      `${runs === '1' ? 'one run' : `medians of ${runs} runs`}, umbel / PECOS, 32-way, otherwise defaults (${own}).`,
     '',
     '| data | train s | batch µs/input | single µs | train MB | model MB | P@1 P@3 P@5 |',
     '| --- | --- | --- | --- | --- | --- | --- |',

@@ -1,8 +1,9 @@
 // What people see: progress with rate and time left, tables, numbers. Progress goes to stderr, results to stdout.
-import color from 'picocolors';
+import picocolors from 'picocolors';
 import type { Progress, Step } from '../progress.ts';
 
-export { color };
+/** Colours for people only: a pipe, a file or a log of a build server gets plain text. */
+export const color = picocolors.createColors(process.stdout.isTTY && picocolors.isColorSupported);
 
 const count = new Intl.NumberFormat('en-US');
 export const formatCount = (n: number): string => count.format(n);
