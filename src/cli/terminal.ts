@@ -3,7 +3,7 @@ import picocolors from 'picocolors';
 import type { Progress, Step } from '../progress.ts';
 
 /** Colours for people only: a pipe, a file or a log of a build server gets plain text. */
-export const color = picocolors.createColors(process.stdout.isTTY && picocolors.isColorSupported);
+export const color = picocolors.createColors(process.stdout.isTTY === true && picocolors.isColorSupported);
 
 const count = new Intl.NumberFormat('en-US');
 export const formatCount = (n: number): string => count.format(n);
