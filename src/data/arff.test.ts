@@ -1,11 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rowIndices, rowValues } from '../math/csr.ts';
+import { CsrBuilder, rowIndices, rowValues } from '../math/csr.ts';
 import { arff } from './arff.ts';
-import { collect } from './dataset.ts';
+import { collect, type Dataset, stream } from './dataset.ts';
+import { writeSamples } from './formats.ts';
 import { Skipped } from './skipped.ts';
 import { Vocabulary } from './vocabulary.ts';
 
@@ -185,5 +187,66 @@ describe('arff', () => {
   it('a header without @data is refused', async () => {
     const path = await write({ 'a.arff': "@relation '-C 1'\n@attribute y {0,1}\n" });
     await expect(load(path)).rejects.toThrow('must have an @data line');
+  });
+});
+
+describe('writing arff', () => {
+  const name = fc.stringMatching(/^[a-z'"\\\\{},% <&>é]{1,6}$/);
+  const rows = fc.array(
+    fc.tuple(
+      fc.array(fc.constantFrom(0, 0, 1, -0.25, 3e-7, 1e9), { minLength: 4, maxLength: 4 }),
+      fc.subarray([0, 1, 2]),
+    ),
+    { minLength: 1, maxLength: 8 },
+  );
+
+  it.each(['sparse', 'dense'] as const)(
+    '%s rows, names and labels are read back as they were',
+    async (kind) => {
+      await fc.assert(
+        fc.asyncProperty(rows, fc.uniqueArray(name, { minLength: 7, maxLength: 7 }), async (given, names) => {
+          const [sparse, labels] = [new CsrBuilder('values'), new CsrBuilder('binary')];
+          for (const [values, own] of given) {
+            const columns = values.flatMap((value, column) => (value === 0 ? [] : [column]));
+            sparse.add(
+              columns,
+              columns.map((column) => values[column]),
+            );
+            labels.add(own);
+          }
+          const values = Float32Array.from(given.flatMap(([row]) => row));
+          const dataset: Dataset = {
+            rows: given.length,
+            features:
+              kind === 'sparse'
+                ? { sparse: sparse.csr(4) }
+                : { dense: { rows: given.length, cols: 4, values } },
+            featureNames: names.slice(0, 4),
+            labels: labels.pattern(3),
+            vocabulary: new Vocabulary(names.slice(4).map((id) => ({ id }))),
+          };
+          const path = join(await mkdtemp(join(folder, 'written-')), 'set.arff.gz');
+          await writeSamples(stream(dataset), path);
+          const back = await load(path);
+          expect(back.features?.[kind]).toEqual(dataset.features?.[kind]);
+          expect(back.labels).toEqual(dataset.labels);
+          expect(back.featureNames).toEqual(dataset.featureNames);
+          expect([...back.vocabulary]).toEqual([...dataset.vocabulary]);
+        }),
+        { numRuns: 40 },
+      );
+    },
+  );
+
+  it('refuses a label that is called like a feature, and leaves no file', async () => {
+    const own = await mkdtemp(join(folder, 'clash-'));
+    const clash = { vocabulary: new Vocabulary([{ id: 'a' }]), featureNames: ['a'], width: 1 };
+    const batches = (async function* () {
+      yield [{ labels: [0], sparse: { indices: [0], values: [1] } }];
+    })();
+    await expect(writeSamples({ ...clash, batches }, join(own, 'x.arff'))).rejects.toThrow(
+      /called like a feature, got "a"/,
+    );
+    expect(await readdir(own)).toEqual([]);
   });
 });

@@ -1,8 +1,9 @@
 // Weka's ARFF as Mulan and MEKA write it: attributes, then dense or sparse rows. Which attributes are labels is said by
-// Mulan's XML beside the file or by MEKA's `-C n` in the relation line. Reads only.
+// Mulan's XML beside the file or by MEKA's `-C n` in the relation line.
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { badInput, locate } from '../errors.ts';
+import { arffWriter } from './arff-writer.ts';
 import type { Sample } from './dataset.ts';
 import { type LineBatch, readLines } from './file.ts';
 import type { Format, ReadOptions } from './format.ts';
@@ -33,6 +34,7 @@ type Slot =
 export const arff: Format = {
   name: 'arff',
   read,
+  write: arffWriter,
 };
 
 async function read(path: string, options: ReadOptions) {
