@@ -2,7 +2,7 @@
 // attributes are labels. Rows wait in memory, since the attributes come first.
 import { badInput } from '../errors.ts';
 import type { Sample } from './dataset.ts';
-import { AtomicFile } from './file.ts';
+import { writeTogether } from './file.ts';
 import type { Header, SampleWriter } from './format.ts';
 import { checkHolds } from './records.ts';
 import { shortFloat } from './sparse-rows.ts';
@@ -18,20 +18,7 @@ export async function arffWriter(path: string, header: Header): Promise<SampleWr
         samples.push(sample);
       }
     },
-    async close() {
-      const files: AtomicFile[] = [];
-      try {
-        for (const [name, pieces] of contents(path, samples, header)) {
-          const file = await AtomicFile.create(name);
-          files.push(file);
-          for (const piece of pieces) await file.write(piece);
-        }
-      } catch (error) {
-        for (const file of files) await file.abort();
-        throw error;
-      }
-      for (const file of files) await file.close();
-    },
+    close: () => writeTogether(contents(path, samples, header)),
     async abort() {},
   };
 }

@@ -231,6 +231,24 @@ function writeError(error: unknown, file: string): unknown {
   return errno === undefined ? error : badUsage('file must be writable', { file, value: code });
 }
 
+/** Writes files that belong together: all of them appear, or none that failed to be written. */
+export async function writeTogether(
+  files: Iterable<[path: string, pieces: Iterable<string | Uint8Array>]>,
+): Promise<void> {
+  const written: AtomicFile[] = [];
+  try {
+    for (const [path, pieces] of files) {
+      const file = await AtomicFile.create(path);
+      written.push(file);
+      for (const piece of pieces) await file.write(piece);
+    }
+  } catch (error) {
+    for (const file of written) await file.abort();
+    throw error;
+  }
+  for (const file of written) await file.close();
+}
+
 /** A hidden sibling, so that a rename is atomic and a listing does not show it. */
 export function partialName(path: string): string {
   return join(dirname(path), `.${basename(path)}.partial-${process.pid}`);

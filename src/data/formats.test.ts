@@ -298,7 +298,7 @@ describe('writeSamples', () => {
       {},
       'label ids must all be whole numbers',
     ],
-    ['read-only idx', text1, 'out.idx', {}, 'idx can be read but not written'],
+    ['read-only text', text1, 'out.text', { format: 'text' }, 'text can be read but not written'],
     ['text as arff', text1, 'out.arff', {}, 'arff cannot hold a text'],
   ])('refuses %s and leaves nothing behind', async (_, content, out, options, message) => {
     const source = await fileOf('a.jsonl', content);

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { collect } from './dataset.ts';
+import { collect, type Dataset, stream } from './dataset.ts';
+import { writeSamples } from './formats.ts';
 import { idx } from './idx.ts';
 import { Vocabulary } from './vocabulary.ts';
 
@@ -101,5 +102,37 @@ describe('idx', () => {
     ['labels cut short', images, labels.subarray(0, -1), 'must not be cut short'],
   ])('refuses %s', async (_, first, second, message) => {
     await expect(write({ images: first, labels: second }).then(load)).rejects.toThrow(message);
+  });
+});
+
+describe('writing idx', () => {
+  const dataset = (values: number[], ids: string[]): Dataset => ({
+    rows: 2,
+    vocabulary: new Vocabulary(ids.map((id) => ({ id }))),
+    labels: { rows: 2, cols: ids.length, indptr: Uint32Array.of(0, 1, 2), indices: Uint32Array.of(0, 1) },
+    features: { dense: { rows: 2, cols: 2, values: Float32Array.from(values) } },
+  });
+  const target = async (name: string) => join(await mkdtemp(join(folder, `${next++}-`)), name);
+
+  it.each([
+    ['bytes', [0, 255, 7, 1]],
+    ['other numbers', [0.5, -1, 1e9, 3]],
+  ])('%s and classes are read back as they were', async (_, values) => {
+    const path = await target('a-images-idx2-ubyte.gz');
+    await writeSamples(stream(dataset(values, ['3', '8'])), path);
+    const back = await load(path);
+    expect(Array.from(back.features?.dense?.values ?? [])).toEqual(values);
+    expect(back.labels.indices).toEqual(Uint32Array.of(0, 1));
+    expect([...back.vocabulary].map(({ id }) => id)).toEqual(['3', '8']);
+  });
+
+  it('refuses labels that are no classes, and names that hide the labels', async () => {
+    const path = await target('a-images-idx2-ubyte');
+    await expect(writeSamples(stream(dataset([1, 2, 3, 4], ['cat', '8'])), path)).rejects.toThrow(
+      /whole number, got "cat"/,
+    );
+    await expect(
+      writeSamples(stream(dataset([1, 2, 3, 4], ['1', '8'])), await target('a.idx')),
+    ).rejects.toThrow(/name must say `images`/);
   });
 });

@@ -1,5 +1,5 @@
 // IDX, MNIST's format: big-endian arrays of any dimensions. Images become dense rows with the values as stored; labels
-// are a one-dimensional file beside them (`train-images-idx3-ubyte` has `train-labels-idx1-ubyte`). Reads only.
+// are a one-dimensional file beside them (`train-images-idx3-ubyte` has `train-labels-idx1-ubyte`).
 import { access } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { badInput } from '../errors.ts';
@@ -7,12 +7,14 @@ import { ByteReader } from './bytes.ts';
 import type { Sample, SampleStream } from './dataset.ts';
 import { readBytes } from './file.ts';
 import type { Format, ReadOptions } from './format.ts';
+import { idxWriter, labelsName } from './idx-writer.ts';
 import { parseRecords } from './records.ts';
 import { Vocabulary } from './vocabulary.ts';
 
 export const idx: Format = {
   name: 'idx',
   read,
+  write: idxWriter,
 };
 
 interface NumberType {
@@ -157,9 +159,8 @@ async function readClasses(file: string, count: number): Promise<Int32Array> {
 
 /** `...-images-idx3-ubyte(.gz)` has `...-labels-idx1-ubyte(.gz)` beside it. */
 async function findLabels(path: string): Promise<string | undefined> {
-  const name = basename(path).replace(/\.gz$/i, '');
-  const labels = name.replace('images', 'labels').replace(/idx\d/, 'idx1');
-  if (labels === name) return undefined;
+  const labels = labelsName(basename(path).replace(/\.gz$/i, ''));
+  if (labels === undefined) return undefined;
   for (const candidate of [labels, `${labels}.gz`]) {
     const beside = join(dirname(path), candidate);
     const found = await access(beside).then(
