@@ -56,8 +56,8 @@ async function demo(terminal: Terminal, { out }: DemoFlags) {
   return { n: train.rows, labels: wordnet.vocabulary.size, seconds, model, ...reports };
 }
 
-async function judge(classifier: Classifier, test: Dataset, { threads, signal }: Terminal): Promise<Report> {
-  const ranking = await classifier.rank(test, { top: 20, threads, signal });
+async function judge(classifier: Classifier, test: Dataset, terminal: Terminal): Promise<Report> {
+  const ranking = await classifier.rank(test, { ...terminal, top: 20 });
   return evaluate(ranking, test.labels, { counts: classifier.counts, rows: classifier.rows });
 }
 

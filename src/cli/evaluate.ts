@@ -135,7 +135,7 @@ async function answer(
   const unknownLabels = unknownShare(dataset.labels, classifier, vocabulary, file, terminal);
   const started = performance.now();
   const { top } = flags;
-  const ranking = await classifier.rank(dataset, { top, threads: terminal.threads, signal: terminal.signal });
+  const ranking = await classifier.rank(dataset, { ...terminal, top });
   const seconds = (performance.now() - started) / 1000;
   return {
     ranking,

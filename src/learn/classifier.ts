@@ -7,9 +7,9 @@ import { inNode } from '../kernels/wasm.ts';
 import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
 import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
-import { checkCancelled, quiet } from '../progress.ts';
+import { checkCancelled, type Progress, quiet } from '../progress.ts';
 import type { Estimate, Explanation, Learner, Model, TrainContext, Width } from './learner.ts';
-import { type Inputs, Preparation, preparationOptions } from './preparation.ts';
+import { type Inputs, Preparation, preparationOptions, type Running } from './preparation.ts';
 import { defaultLearner, findLearner } from './registry.ts';
 
 export interface Suggestion {
@@ -47,6 +47,7 @@ export interface SuggestOptions {
   /** One in a page, whatever is said here. */
   threads?: number;
   signal?: AbortSignal;
+  progress?: Progress;
 }
 
 interface Fields {
@@ -136,12 +137,14 @@ export class Classifier {
   }
 
   /** Labels by descending score for every input, as a matrix over the vocabulary's columns. */
-  async rank(inputs: Inputs, { top = 5, threads = 1, signal }: SuggestOptions = {}): Promise<Ranking> {
+  async rank(inputs: Inputs, options: SuggestOptions = {}): Promise<Ranking> {
+    const { top = 5, threads = 1, signal, progress } = options;
     checkPositive('top', top);
     checkPositive('threads', threads);
     const lanes = inNode ? threads : 1;
-    const features = await this.#features(inputs, lanes, signal);
-    return this.#model.predict(features, { top, threads: lanes, signal, excluded: this.#excluded() });
+    const running = { threads: lanes, signal, progress };
+    const features = await this.#features(inputs, running);
+    return this.#model.predict(features, { ...running, top, excluded: this.#excluded() });
   }
 
   /** The best labels for every input, with their names. */
@@ -163,7 +166,7 @@ export class Classifier {
     const column = this.vocabulary.column(label);
     if (column === undefined) throw badUsage('label id must be in the vocabulary', { value: label });
     if (!this.#model.explain) throw badUsage('learner must be able to explain', { value: this.learner });
-    const features = await this.#features(inputs, 1);
+    const features = await this.#features(inputs, { threads: 1 });
     return this.#model.explain(selectFeatures(features, [0]), column);
   }
 
@@ -234,8 +237,8 @@ export class Classifier {
     });
   }
 
-  async #features(inputs: Inputs, threads: number, signal?: AbortSignal): Promise<Features> {
-    const { sparse, dense } = await this.#preparation.apply(inputs, { threads, signal });
+  async #features(inputs: Inputs, running: Running): Promise<Features> {
+    const { sparse, dense } = await this.#preparation.apply(inputs, running);
     const { width } = this.#model;
     const seen: Width = { sparse: sparse?.cols ?? 0, dense: dense?.cols ?? 0 };
     // Sparse columns that these rows do not reach are zeros.

@@ -4,7 +4,7 @@ import type { Dataset, Features } from '../data/dataset.ts';
 import type { Ranking } from '../math/csr.ts';
 import type { OptionsOf, OptionTable } from '../options.ts';
 import type { Json, PartReader, PartWriter, Tensors } from '../parts.ts';
-import type { Context } from '../progress.ts';
+import type { Context, Progress } from '../progress.ts';
 
 /** A data set whose texts, if it had any, have been turned into features. */
 export type TrainingSet = Dataset & { features: Features };
@@ -46,6 +46,7 @@ export interface PredictOptions {
   excluded?: Uint8Array;
   threads?: number;
   signal?: AbortSignal;
+  progress?: Progress;
 }
 
 export interface Model {

@@ -81,13 +81,16 @@ function model(weights: Csr, bias: number, width: Width): Model {
 
   return {
     width,
-    async predict(inputs, { top, excluded, signal }) {
+    async predict(inputs, { top, excluded, signal, progress }) {
       const x = joinFeatures(unitFeatures(inputs));
       const margins = new Float64Array(weights.rows);
       const scores = new Float32Array(weights.rows);
       const ranking = new CsrBuilder('values');
       for (let row = 0; row < x.rows; row++) {
-        if (row % 64 === 63) await breathe();
+        if (row % 64 === 63) {
+          progress?.({ phase: 'predict', done: row, total: x.rows, unit: 'rows' });
+          await breathe();
+        }
         checkCancelled(signal);
         // An empty input says nothing about any label.
         if (x.indptr[row] === x.indptr[row + 1]) {

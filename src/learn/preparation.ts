@@ -11,6 +11,9 @@ import { fitScaling, type Scaling, standardise } from './scaling.ts';
 /** What to predict for: texts, or anything that holds texts or features, such as a data set. */
 export type Inputs = string[] | Pick<Dataset, 'texts' | 'features'>;
 
+/** How work on inputs runs. */
+export type Running = Pick<Context, 'threads' | 'signal'> & Partial<Pick<Context, 'progress'>>;
+
 const textPrefix = 'text.';
 
 export const preparationOptions: OptionTable = {
@@ -46,10 +49,10 @@ export class Preparation {
     return { preparation: new Preparation(vectoriser, scaling), features: { sparse, dense } };
   }
 
-  async apply(inputs: Inputs, options: { threads: number; signal?: AbortSignal }): Promise<Features> {
+  async apply(inputs: Inputs, running: Running): Promise<Features> {
     const { texts, features = {} } = Array.isArray(inputs) ? { texts: inputs } : inputs;
     const sparse = this.vectoriser
-      ? await this.vectoriser.transform(checkTexts(texts), options)
+      ? await this.vectoriser.transform(checkTexts(texts), running)
       : features.sparse;
     const scaling = this.#scaling;
     // Another number of columns is refused by the classifier, which knows what the model takes.

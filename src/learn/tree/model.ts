@@ -59,18 +59,25 @@ export async function searchAll(
   forest: Forest,
   search: Search,
   x: Csr,
-  { top, excluded, threads = 1, signal }: PredictOptions,
+  { top, excluded, threads = 1, signal, progress }: PredictOptions,
 ): Promise<Found[]> {
   checkCancelled(signal);
+  let done = 0;
+  const onResult = ({ counts }: Found) => {
+    done += counts.length;
+    progress?.({ phase: 'predict', done, total: x.rows, unit: 'rows' });
+  };
   if (threads > 1 && x.rows > batchRows) {
     const { runJobs } = await import('../../kernels/pool.ts');
-    return runJobs(searchTask, forest, batches(x, top, excluded), { threads, signal });
+    return runJobs(searchTask, forest, batches(x, top, excluded), { threads, signal, onResult });
   }
   const parts: Found[] = [];
   for (let from = 0; from < x.rows; from += batchRows) {
     if (from > 0) await breathe();
     checkCancelled(signal);
-    parts.push(search(x, from, Math.min(from + batchRows, x.rows), top, excluded));
+    const part = search(x, from, Math.min(from + batchRows, x.rows), top, excluded);
+    onResult(part);
+    parts.push(part);
   }
   return parts;
 }
