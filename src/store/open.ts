@@ -47,7 +47,13 @@ export async function openModel(source: ModelSource): Promise<Classifier> {
       .filter(Boolean)
       .map((line) => JSON.parse(line) as Label),
   );
-  return Classifier.load(content, vocabulary, parts);
+  try {
+    return await Classifier.load(content, vocabulary, parts);
+  } catch (error) {
+    if (error instanceof UmbelError) throw error;
+    const rule = 'content must be what this version of umbel saves';
+    throw broken(`${source.name}/${manifestName}`, rule, (error as Error).message, 'train the model again');
+  }
 }
 
 async function readPart(source: ModelSource, { parts }: Manifest, file: string): Promise<Uint8Array> {

@@ -127,6 +127,14 @@ describe('a model folder', () => {
     await rm(beside[1], { recursive: true });
   });
 
+  it('refuses content it does not understand, even with a right checksum', async () => {
+    const { parts } = JSON.parse(await readFile(join(folder, 'model.json'), 'utf8'));
+    const content = { learner: 'popular', excluded: [] };
+    const text = await renderManifest({ format: 'umbel-model', version: 1, content, parts });
+    await writeFile(join(folder, 'model.json'), text);
+    await expect(loadModel(folder)).rejects.toThrow(/content must be what this version of umbel saves/);
+  });
+
   it('refuses part names that leave the folder, even with a right checksum', async () => {
     const parts = [{ file: '../secret.safetensors', bytes: 1, sha256: '' }];
     const text = await renderManifest({ format: 'umbel-model', version: 1, content: null, parts });
