@@ -129,7 +129,7 @@ describe('a model folder', () => {
 
   it('refuses content it does not understand, even with a right checksum', async () => {
     const { parts } = JSON.parse(await readFile(join(folder, 'model.json'), 'utf8'));
-    const content = { learner: 'popular', excluded: [] };
+    const content = { learner: 'one-vs-rest', excluded: [] };
     const text = await renderManifest({ format: 'umbel-model', version: 1, content, parts });
     await writeFile(join(folder, 'model.json'), text);
     await expect(loadModel(folder)).rejects.toThrow(/content must be what this version of umbel saves/);
