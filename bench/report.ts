@@ -40,6 +40,17 @@ interface SplitResults {
   random: { meanAbsoluteError: number };
 }
 
+interface GrowthResults {
+  points: {
+    labels: number;
+    rows: number;
+    trainSeconds: number;
+    cpuSeconds: number;
+    trainPeakMB: number;
+    modelMB: number;
+  }[];
+}
+
 const markers = ['<!-- measured: npm run bench:report -->', '<!-- end of measured -->'] as const;
 
 /** The section's text for the results in a folder. */
@@ -50,8 +61,10 @@ export function measured(results: string): string {
   };
   const trees = ['tree', 'tree-synthetic', 'tree-same-cost'].map((name) => read<TreeResults>(name));
   const [text, split] = [read<TextResults>('tfidf'), read<SplitResults>('stratify')];
+  const growth = read<GrowthResults>('growth');
   return [
     ...trees.map((tree) => tree && treeSection(tree)),
+    growth && growthSection(growth),
     text && textSection(text),
     split && splitSection(split),
   ]
@@ -89,6 +102,18 @@ function treeSection({ threads, runs, set, sets }: TreeResults): string {
 }
 
 const thousands = (n: number) => n.toLocaleString('en-US');
+
+const growthSection = ({ points }: GrowthResults) =>
+  [
+    '**Growth of the label tree**: synthetic sets with as many samples as labels, 2 threads (plot: `bench/results/growth.svg`).',
+    '',
+    '| labels | train s | CPU s | train MB | model MB |',
+    '| --- | --- | --- | --- | --- |',
+    ...points.map((p) => {
+      const cells = [thousands(p.labels), p.trainSeconds.toFixed(1), p.cpuSeconds.toFixed(1)];
+      return `| ${[...cells, p.trainPeakMB.toFixed(0), p.modelMB.toFixed(1)].join(' | ')} |`;
+    }),
+  ].join('\n');
 
 const textSection = (r: TextResults) =>
   `**TF-IDF beside scikit-learn ${r.sklearn.version}**: ${thousands(r.rows)} titles, ${thousands(r.features)} words, ` +
