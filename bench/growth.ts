@@ -85,6 +85,7 @@ function plot(points: Point[]): string {
   const powers = Array.from({ length: high - low + 1 }, (_, i) => 10 ** (low + i));
   return [
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 330" font-family="sans-serif" font-size="12">',
+    '<title>Training time and memory by number of labels</title>',
     '<rect width="640" height="330" fill="white"/>',
     ...powers.map(
       (power) => `<path d="M60 ${y(power)}H560" stroke="#ddd"/>${label([8, y(power)], `${power}`)}`,
