@@ -34,6 +34,56 @@ export interface Kernels {
     sums: number,
     work: number,
   ): void;
+  layPlaces(
+    groups: number,
+    count: number,
+    memberStarts: number,
+    members: number,
+    rows: number,
+    bounds: number,
+  ): number;
+  startDirection(
+    rows: number,
+    places: number,
+    shares: number,
+    indptr: number,
+    indices: number,
+    values: number,
+    meanDots: number,
+    meanSquare: number,
+    sums: number,
+    dots: number,
+  ): number;
+  turnDirection(
+    rows: number,
+    places: number,
+    bounds: number,
+    weights: number,
+    groups: number,
+    indptr: number,
+    indices: number,
+    values: number,
+    meanDots: number,
+    meanSquare: number,
+    iterations: number,
+    step: number,
+    sums: number,
+    dots: number,
+    shares: number,
+    pulls: number,
+  ): void;
+  chooseMembers(
+    rows: number,
+    bounds: number,
+    groups: number,
+    counts: number,
+    pairs: number,
+    starts: number,
+    dots: number,
+    chosen: number,
+    similarities: number,
+    margins: number,
+  ): void;
   compact(
     rows: number,
     count: number,

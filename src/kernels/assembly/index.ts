@@ -1,5 +1,6 @@
 // The kernel module: everything exported here is callable from wasm.ts.
 export * from './cluster';
+export * from './impute';
 export * from './logistic';
 export * from './search';
 export * from './solve';
