@@ -25,7 +25,7 @@ export interface MatrixFile {
 }
 
 /** Rows taken together hold about this many numbers. */
-const batchNumbers = 2 ** 18;
+const batchNumbers = 2 ** 16;
 /** An array that must be held whole to be turned. */
 const maxTurnedNumbers = 2 ** 29;
 

@@ -115,8 +115,8 @@ const uint64 = (bytes: Buffer, at: number) => Number(bytes.readBigUInt64LE(at));
 export async function* readEntry(path: string, entry: ZipEntry): AsyncGenerator<Buffer> {
   const start = await dataStart(path, entry);
   if (entry.packedSize === 0) return;
-  const file = createReadStream(path, { start, end: start + entry.packedSize - 1, highWaterMark: 2 ** 18 });
-  const source = entry.method === stored ? file : file.pipe(createInflateRaw({ chunkSize: 2 ** 18 }));
+  const file = createReadStream(path, { start, end: start + entry.packedSize - 1, highWaterMark: 2 ** 16 });
+  const source = entry.method === stored ? file : file.pipe(createInflateRaw({ chunkSize: 2 ** 16 }));
   file.on('error', (error) => source.destroy(error));
   const damaged = (value: unknown) =>
     badInput(`zip entry ${entry.name} must be intact`, { file: path, value });

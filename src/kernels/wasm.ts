@@ -108,8 +108,48 @@ export interface Kernels {
     labelRows: number,
   ): void;
   stepSizes(count: number, headers: number, bias: number, positive: number, negative: number): void;
-  solveSquaredHinge: Solve;
-  solveLogistic: Solve;
+  startSquaredHinge(
+    count: number,
+    alphas: number,
+    order: number,
+    weights: number,
+    features: number,
+    lanes: number,
+    seed: number,
+    state: number,
+  ): void;
+  /** Returns 1 when all lanes have converged. */
+  passSquaredHinge(
+    count: number,
+    headers: number,
+    signs: number,
+    alphas: number,
+    order: number,
+    weights: number,
+    features: number,
+    bias: number,
+    positive: number,
+    negative: number,
+    epsilon: number,
+    state: number,
+  ): number;
+  /** Eight labels of a cluster at once; returns the number of passes. */
+  solveLogistic(
+    count: number,
+    headers: number,
+    signs: number,
+    alphas: number,
+    order: number,
+    weights: number,
+    features: number,
+    lanes: number,
+    bias: number,
+    positive: number,
+    negative: number,
+    epsilon: number,
+    iterations: number,
+    seed: number,
+  ): number;
   keepWeights(
     ids: number,
     from: number,
@@ -150,24 +190,6 @@ export interface Kernels {
     best: number,
   ): number;
 }
-
-/** Eight labels of a cluster at once; returns the number of passes. */
-type Solve = (
-  count: number,
-  headers: number,
-  signs: number,
-  alphas: number,
-  order: number,
-  weights: number,
-  features: number,
-  lanes: number,
-  bias: number,
-  positive: number,
-  negative: number,
-  epsilon: number,
-  iterations: number,
-  seed: number,
-) => number;
 
 const page = 65536;
 const modules = new Map<string, Promise<WebAssembly.Module>>();

@@ -184,13 +184,45 @@ function everyRow(order: usize, count: u32): void {
   for (let i: u32 = 0; i < count; i++) store<u32>(order + (i << 2), i);
 }
 
+/** Where a solver in progress keeps what it knows between passes, in bytes; the bias weights lie after the features'. */
+const activeAt = 0;
+const restingAt = 4;
+const finishedAt = 8;
+const randomAt = 12;
+const limitsAt = 16;
+const touchedAt = 48;
+const everyLane: u32 = 0xff;
+
+/** Begins to solve up to eight labels: all weights and dual variables are zero, all rows are active. */
+export function startSquaredHinge(
+  count: u32,
+  alphas: usize,
+  order: usize,
+  weights: usize,
+  features: u32,
+  lanes: u32,
+  seed: u32,
+  state: usize,
+): void {
+  memory.fill(weights, 0, (features + 1) * stride);
+  memory.fill(alphas, 0, count << 5);
+  everyRow(order, count);
+  const unused = everyLane & ~((1 << lanes) - 1);
+  store<u32>(state, count, activeAt);
+  store<u32>(state, unused, restingAt);
+  store<u32>(state, unused, finishedAt);
+  store<u32>(state, seed | 1, randomAt);
+  v128.store(state, f32x4.splat(Infinity), limitsAt);
+  v128.store(state, f32x4.splat(Infinity), limitsAt + 16);
+}
+
 /**
- * Dual coordinate descent for the squared hinge loss with L2 regularisation, one dual variable per row and lane.
- * Rows are visited in random order; a row leaves the active set when every unfinished lane would shrink it. A lane
- * that converged on a shrunken set waits until all have, and is then checked on all rows. The bias weight is written
- * after the last feature.
+ * One pass of dual coordinate descent for the squared hinge loss with L2 regularisation, one dual variable per row and
+ * lane; returns whether all lanes have converged. Rows are visited in random order; a row leaves the active set when
+ * every unfinished lane would shrink it. A lane that converged on a shrunken set waits until all have, and is then
+ * checked on all rows. Engines only swap in their best code between calls: that is why a pass is a call.
  */
-export function solveSquaredHinge(
+export function passSquaredHinge(
   count: u32,
   headers: usize,
   signs: usize,
@@ -198,17 +230,12 @@ export function solveSquaredHinge(
   order: usize,
   weights: usize,
   features: u32,
-  lanes: u32,
   bias: f32,
   positive: f32,
   negative: f32,
   epsilon: f32,
-  iterations: u32,
-  seed: u32,
-): u32 {
-  memory.fill(weights, 0, (features + 1) * stride);
-  memory.fill(alphas, 0, count << 5);
-  everyRow(order, count);
+  state: usize,
+): bool {
   const zero = f32x4.splat(0);
   const one = f32x4.splat(1);
   const minusOne = f32x4.splat(-1);
@@ -217,140 +244,140 @@ export function solveSquaredHinge(
   const positives = f32x4.splat(positive);
   const negatives = f32x4.splat(negative);
   const tolerance = f32x4.splat(epsilon);
-  let random = seed | 1;
-  let active = count;
-  let finished: u32 = 0xff & ~((1 << lanes) - 1);
-  let resting = finished;
-  let bias0 = zero;
-  let bias1 = zero;
-  let limit0 = infinity;
-  let limit1 = infinity;
+  const last = weights + features * stride;
+  let bias0 = v128.load(last);
+  let bias1 = v128.load(last, 16);
+  const limit0 = v128.load(state, limitsAt);
+  const limit1 = v128.load(state, limitsAt + 16);
+  let active = load<u32>(state, activeAt);
+  let resting = load<u32>(state, restingAt);
+  let finished = load<u32>(state, finishedAt);
+  let random = load<u32>(state, randomAt);
+  const still0 = laneMask(resting);
+  const still1 = laneMask(resting >> 4);
+  let max0 = f32x4.splat(-Infinity);
+  let max1 = max0;
+  let min0 = infinity;
+  let min1 = infinity;
   let touched: u32 = 0;
-  let iteration: u32 = 0;
-  while (iteration < iterations) {
-    const still0 = laneMask(resting);
-    const still1 = laneMask(resting >> 4);
-    let max0 = f32x4.splat(-Infinity);
-    let max1 = max0;
-    let min0 = infinity;
-    let min1 = infinity;
-    let ready: u32 = 0;
-    for (let s: u32 = 0; s < active; s++) {
-      if (s === ready) {
-        ready = min(s + aheadRows, active);
-        touched += fetchAhead(order, s, ready, active, random, headers, alphas);
-        random = draw(random);
-      }
-      const here = order + (s << 2);
-      const i = load<u32>(here);
-      const header = headers + (i << 4);
-      const start: usize = load<u32>(header);
-      const end: usize = load<u32>(header, 4);
-      let margin0 = f32x4.mul(bias0, biases);
-      let margin1 = f32x4.mul(bias1, biases);
-      let other0 = zero;
-      let other1 = zero;
-      let p = start;
-      if ((end - start) & 8) {
-        const x = v128.load32_splat(p, 4);
-        const w = weights + load<u32>(p);
-        other0 = f32x4.mul(x, v128.load(w));
-        other1 = f32x4.mul(x, v128.load(w, 16));
-        p += 8;
-      }
-      while (p < end) {
-        const x = v128.load32_splat(p, 4);
-        const w = weights + load<u32>(p);
-        margin0 = f32x4.add(margin0, f32x4.mul(x, v128.load(w)));
-        margin1 = f32x4.add(margin1, f32x4.mul(x, v128.load(w, 16)));
-        const y = v128.load32_splat(p, 12);
-        const v = weights + load<u32>(p, 8);
-        other0 = f32x4.add(other0, f32x4.mul(y, v128.load(v)));
-        other1 = f32x4.add(other1, f32x4.mul(y, v128.load(v, 16)));
-        p += 16;
-      }
-      margin0 = f32x4.add(margin0, other0);
-      margin1 = f32x4.add(margin1, other1);
-
-      const sign: u32 = load<u8>(signs + i);
-      const is0 = laneMask(sign);
-      const is1 = laneMask(sign >> 4);
-      const sign0 = v128.bitselect(one, minusOne, is0);
-      const sign1 = v128.bitselect(one, minusOne, is1);
-      const alpha = alphas + (i << 5);
-      const alpha0 = v128.load(alpha);
-      const alpha1 = v128.load(alpha, 16);
-      const gradient0 = f32x4.add(
-        f32x4.sub(f32x4.mul(sign0, margin0), one),
-        f32x4.mul(alpha0, v128.bitselect(positives, negatives, is0)),
-      );
-      const gradient1 = f32x4.add(
-        f32x4.sub(f32x4.mul(sign1, margin1), one),
-        f32x4.mul(alpha1, v128.bitselect(positives, negatives, is1)),
-      );
-      const bound0 = f32x4.eq(alpha0, zero);
-      const bound1 = f32x4.eq(alpha1, zero);
-      const shrunk0 = v128.or(v128.and(bound0, f32x4.gt(gradient0, limit0)), still0);
-      const shrunk1 = v128.or(v128.and(bound1, f32x4.gt(gradient1, limit1)), still1);
-      if (i32x4.all_true(v128.and(shrunk0, shrunk1))) {
-        store<u32>(here, i | leaving);
-        continue;
-      }
-      // At the bound only a negative gradient may move the variable; resting lanes do not move.
-      const projected0 = v128.andnot(
-        v128.andnot(gradient0, v128.and(bound0, f32x4.ge(gradient0, zero))),
-        still0,
-      );
-      const projected1 = v128.andnot(
-        v128.andnot(gradient1, v128.and(bound1, f32x4.ge(gradient1, zero))),
-        still1,
-      );
-      max0 = f32x4.pmax(max0, projected0);
-      max1 = f32x4.pmax(max1, projected1);
-      min0 = f32x4.pmin(min0, projected0);
-      min1 = f32x4.pmin(min1, projected1);
-      if (!v128.any_true(v128.or(projected0, projected1))) continue;
-      const stepPositive = v128.load32_splat(header, 8);
-      const stepNegative = v128.load32_splat(header, 12);
-      const step0 = v128.bitselect(stepPositive, stepNegative, is0);
-      const step1 = v128.bitselect(stepPositive, stepNegative, is1);
-      const next0 = f32x4.pmax(zero, f32x4.sub(alpha0, f32x4.mul(projected0, step0)));
-      const next1 = f32x4.pmax(zero, f32x4.sub(alpha1, f32x4.mul(projected1, step1)));
-      v128.store(alpha, next0);
-      v128.store(alpha, next1, 16);
-      const change0 = f32x4.mul(f32x4.sub(next0, alpha0), sign0);
-      const change1 = f32x4.mul(f32x4.sub(next1, alpha1), sign1);
-      bias0 = f32x4.add(bias0, f32x4.mul(change0, biases));
-      bias1 = f32x4.add(bias1, f32x4.mul(change1, biases));
-      for (p = start; p < end; p += 8) {
-        const x = v128.load32_splat(p, 4);
-        const w = weights + load<u32>(p);
-        v128.store(w, f32x4.add(v128.load(w), f32x4.mul(x, change0)));
-        v128.store(w, f32x4.add(v128.load(w, 16), f32x4.mul(x, change1)), 16);
-      }
+  let ready: u32 = 0;
+  for (let s: u32 = 0; s < active; s++) {
+    if (s === ready) {
+      ready = min(s + aheadRows, active);
+      touched += fetchAhead(order, s, ready, active, random, headers, alphas);
+      random = draw(random);
     }
-    iteration++;
-    active = removeLeaving(order, active);
-    resting |= i32x4.bitmask(f32x4.le(f32x4.sub(max0, min0), tolerance));
-    resting |= i32x4.bitmask(f32x4.le(f32x4.sub(max1, min1), tolerance)) << 4;
-    if (active === count) finished = resting;
-    if (finished === 0xff) break;
-    if (resting === 0xff) {
-      resting = finished;
-      active = count;
-      everyRow(order, count);
-      limit0 = infinity;
-      limit1 = infinity;
-    } else {
-      limit0 = v128.bitselect(max0, infinity, f32x4.gt(max0, zero));
-      limit1 = v128.bitselect(max1, infinity, f32x4.gt(max1, zero));
+    const here = order + (s << 2);
+    const i = load<u32>(here);
+    const header = headers + (i << 4);
+    const start: usize = load<u32>(header);
+    const end: usize = load<u32>(header, 4);
+    let margin0 = f32x4.mul(bias0, biases);
+    let margin1 = f32x4.mul(bias1, biases);
+    let other0 = zero;
+    let other1 = zero;
+    let p = start;
+    if ((end - start) & 8) {
+      const x = v128.load32_splat(p, 4);
+      const w = weights + load<u32>(p);
+      other0 = f32x4.mul(x, v128.load(w));
+      other1 = f32x4.mul(x, v128.load(w, 16));
+      p += 8;
+    }
+    while (p < end) {
+      const x = v128.load32_splat(p, 4);
+      const w = weights + load<u32>(p);
+      margin0 = f32x4.add(margin0, f32x4.mul(x, v128.load(w)));
+      margin1 = f32x4.add(margin1, f32x4.mul(x, v128.load(w, 16)));
+      const y = v128.load32_splat(p, 12);
+      const v = weights + load<u32>(p, 8);
+      other0 = f32x4.add(other0, f32x4.mul(y, v128.load(v)));
+      other1 = f32x4.add(other1, f32x4.mul(y, v128.load(v, 16)));
+      p += 16;
+    }
+    margin0 = f32x4.add(margin0, other0);
+    margin1 = f32x4.add(margin1, other1);
+
+    const sign: u32 = load<u8>(signs + i);
+    const is0 = laneMask(sign);
+    const is1 = laneMask(sign >> 4);
+    const sign0 = v128.bitselect(one, minusOne, is0);
+    const sign1 = v128.bitselect(one, minusOne, is1);
+    const alpha = alphas + (i << 5);
+    const alpha0 = v128.load(alpha);
+    const alpha1 = v128.load(alpha, 16);
+    const gradient0 = f32x4.add(
+      f32x4.sub(f32x4.mul(sign0, margin0), one),
+      f32x4.mul(alpha0, v128.bitselect(positives, negatives, is0)),
+    );
+    const gradient1 = f32x4.add(
+      f32x4.sub(f32x4.mul(sign1, margin1), one),
+      f32x4.mul(alpha1, v128.bitselect(positives, negatives, is1)),
+    );
+    const bound0 = f32x4.eq(alpha0, zero);
+    const bound1 = f32x4.eq(alpha1, zero);
+    const shrunk0 = v128.or(v128.and(bound0, f32x4.gt(gradient0, limit0)), still0);
+    const shrunk1 = v128.or(v128.and(bound1, f32x4.gt(gradient1, limit1)), still1);
+    if (i32x4.all_true(v128.and(shrunk0, shrunk1))) {
+      store<u32>(here, i | leaving);
+      continue;
+    }
+    // At the bound only a negative gradient may move the variable; resting lanes do not move.
+    const projected0 = v128.andnot(
+      v128.andnot(gradient0, v128.and(bound0, f32x4.ge(gradient0, zero))),
+      still0,
+    );
+    const projected1 = v128.andnot(
+      v128.andnot(gradient1, v128.and(bound1, f32x4.ge(gradient1, zero))),
+      still1,
+    );
+    max0 = f32x4.pmax(max0, projected0);
+    max1 = f32x4.pmax(max1, projected1);
+    min0 = f32x4.pmin(min0, projected0);
+    min1 = f32x4.pmin(min1, projected1);
+    if (!v128.any_true(v128.or(projected0, projected1))) continue;
+    const stepPositive = v128.load32_splat(header, 8);
+    const stepNegative = v128.load32_splat(header, 12);
+    const step0 = v128.bitselect(stepPositive, stepNegative, is0);
+    const step1 = v128.bitselect(stepPositive, stepNegative, is1);
+    const next0 = f32x4.pmax(zero, f32x4.sub(alpha0, f32x4.mul(projected0, step0)));
+    const next1 = f32x4.pmax(zero, f32x4.sub(alpha1, f32x4.mul(projected1, step1)));
+    v128.store(alpha, next0);
+    v128.store(alpha, next1, 16);
+    const change0 = f32x4.mul(f32x4.sub(next0, alpha0), sign0);
+    const change1 = f32x4.mul(f32x4.sub(next1, alpha1), sign1);
+    bias0 = f32x4.add(bias0, f32x4.mul(change0, biases));
+    bias1 = f32x4.add(bias1, f32x4.mul(change1, biases));
+    for (p = start; p < end; p += 8) {
+      const x = v128.load32_splat(p, 4);
+      const w = weights + load<u32>(p);
+      v128.store(w, f32x4.add(v128.load(w), f32x4.mul(x, change0)));
+      v128.store(w, f32x4.add(v128.load(w, 16), f32x4.mul(x, change1)), 16);
     }
   }
-  store<u32>(order, touched);
-  const last = weights + features * stride;
+  active = removeLeaving(order, active);
+  resting |= i32x4.bitmask(f32x4.le(f32x4.sub(max0, min0), tolerance));
+  resting |= i32x4.bitmask(f32x4.le(f32x4.sub(max1, min1), tolerance)) << 4;
+  if (active === count) finished = resting;
+  const recheck = resting === everyLane;
+  if (recheck) {
+    resting = finished;
+    active = count;
+    everyRow(order, count);
+  }
+  const all = i32x4.splat(recheck ? -1 : 0);
+  const open0 = v128.or(all, f32x4.le(max0, zero));
+  const open1 = v128.or(all, f32x4.le(max1, zero));
+  v128.store(state, v128.bitselect(infinity, max0, open0), limitsAt);
+  v128.store(state, v128.bitselect(infinity, max1, open1), limitsAt + 16);
   v128.store(last, bias0);
   v128.store(last, bias1, 16);
-  return iteration;
+  store<u32>(state, active, activeAt);
+  store<u32>(state, resting, restingAt);
+  store<u32>(state, finished, finishedAt);
+  store<u32>(state, random, randomAt);
+  store<u32>(state, touched, touchedAt);
+  return finished === everyLane;
 }
 
 /**

@@ -51,21 +51,27 @@ export function joinChunks(shape: Pattern, chunks: Chunk[]): Level {
 /** One chunk out of several that hold different children, in ascending order, of the same parent. */
 export function mergeChunks(parts: Chunk[]): Chunk {
   if (parts.length === 1) return parts[0];
-  const features = Uint32Array.from(new Set(parts.flatMap((part) => [...part.features]))).sort();
-  const rowOf = new Map(Array.from(features, (feature, row) => [feature, row]));
-  const counts = new Uint32Array(features.length);
+  const width = 1 + parts.reduce((most, { features }) => Math.max(most, features.at(-1) ?? 0), 0);
+  const sizes = new Uint32Array(width);
   eachRow(parts, (part, row, start, end) => {
-    counts[rowOf.get(part.features[row]) ?? 0] += end - start;
+    sizes[part.features[row]] += end - start;
   });
-  const next = new Uint32Array(features.length + 1);
-  for (let row = 0; row < features.length; row++) next[row + 1] = next[row] + counts[row];
-  const children = new Uint16Array(next[features.length]);
-  const values = new Float32Array(next[features.length]);
+  const features = Uint32Array.from(sizes.keys()).filter((feature) => sizes[feature] > 0);
+  const counts = features.map((feature) => sizes[feature]);
+  // Where each feature's next entry goes.
+  const next = sizes;
+  const total = features.reduce((size, feature) => {
+    const count = sizes[feature];
+    next[feature] = size;
+    return size + count;
+  }, 0);
+  const children = new Uint16Array(total);
+  const values = new Float32Array(total);
   eachRow(parts, (part, row, start, end) => {
-    const target = rowOf.get(part.features[row]) ?? 0;
-    children.set(part.children.subarray(start, end), next[target]);
-    values.set(part.values.subarray(start, end), next[target]);
-    next[target] += end - start;
+    const target = next[part.features[row]];
+    children.set(part.children.subarray(start, end), target);
+    values.set(part.values.subarray(start, end), target);
+    next[part.features[row]] += end - start;
   });
   return { features, counts, children, values };
 }

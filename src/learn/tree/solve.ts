@@ -1,5 +1,6 @@
 // Trains the classifiers of a chain of levels: each cluster (a parent and its children) is a job over the rows that
-// reach it, eight children at a time. Levels do not wait for each other.
+// reach it, eight children at a time. Levels do not wait for each other. A long cluster is several jobs over one copy of
+// its rows.
 import type { Pool, Prepare, Task } from '../../kernels/pool.ts';
 import { type Arena, align, loadKernels } from '../../kernels/wasm.ts';
 import type { Pattern } from '../../math/csr.ts';
@@ -40,16 +41,20 @@ interface SolveSetup {
   scratch: number;
   scratchBytes: number;
   counter: Int32Array;
+  /** One per cluster that several jobs work on: whether its rows are being copied, or have been. */
+  copied: Int32Array;
 }
 
 /** Some of the children of one cluster: groups of eight, from `group` on. */
 interface SolveJob {
   task: number;
   cluster: number;
+  entries: number;
   group: number;
   groups: number;
-  children: number;
   cost: number;
+  /** Where the jobs of this cluster keep the copy of its rows; undefined where this job is the only one. */
+  shared?: { address: number; flag: number };
 }
 
 const solveTask: Task<SolveSetup, SolveJob, Chunk> = { module: import.meta.url, name: 'prepareSolve' };
@@ -80,8 +85,14 @@ export async function trainLevels(
   const start = arena.next;
   const clusters = tasks.flatMap(({ shape, rows }, task) => taskClusters(task, shape, rows, rowStart));
   const share = clusters.reduce((sum, { cost }) => sum + cost, 0) / (8 * threads);
-  const pieces = clusters.flatMap((cluster) => cutCluster(cluster, x.cols, share));
-  pieces.sort((a, b) => b.cost - a.cost);
+  let flags = 0;
+  const jobs = clusters.flatMap((cluster) => {
+    const pieces = cutCluster(cluster, x, share);
+    if (pieces.length === 1) return pieces;
+    const shared = { address: arena.allocate(copyLayout(cluster, x).bytes), flag: flags++ };
+    return pieces.map((piece) => ({ ...piece, shared }));
+  });
+  jobs.sort((a, b) => b.cost - a.cost);
   // The training set of a level often is the positives of the level above: placed once.
   const placed = new Map<Pattern, { indptr: number; indices: number }>();
   const place = (m: Pattern) => {
@@ -89,8 +100,8 @@ export async function trainLevels(
     placed.set(m, addresses);
     return addresses;
   };
-  const shared = align(x.rows * 4) + align(x.cols * 4);
-  const scratchBytes = shared + pieces.reduce((most, { bytes }) => Math.max(most, bytes), 0);
+  const own = jobs.reduce((most, { bytes }) => Math.max(most, bytes), 0);
+  const scratchBytes = align(x.cols * 4) + own;
   const setup: SolveSetup = {
     memory: arena.memory,
     x,
@@ -102,26 +113,27 @@ export async function trainLevels(
     scratch: arena.allocate(scratchBytes * threads),
     scratchBytes,
     counter: new Int32Array(new SharedArrayBuffer(4)),
+    copied: new Int32Array(new SharedArrayBuffer(4 * flags)),
   };
   const total = tasks.reduce((sum, { shape }) => sum + shape.indices.length, 0);
-  const work = pieces.reduce((sum, { cost }) => sum + cost, 0);
+  const work = jobs.reduce((sum, { cost }) => sum + cost, 0);
   const phase = tasks.length > 1 ? 'train' : `train level ${tasks[0].depth + 1}`;
   let worked = 0;
   // Counted by cost, so that the time left is right although the longest jobs come first.
   const onResult = (_: Chunk, index: number) => {
-    worked += pieces[index].cost;
+    worked += jobs[index].cost;
     progress({ phase, done: Math.round((total * worked) / work), total, unit: 'classifiers' });
   };
-  const chunks = await pool.run(solveTask, setup, pieces, { signal, onResult });
+  const chunks = await pool.run(solveTask, setup, jobs, { signal, onResult });
   arena.release(start);
-  return tasks.map(({ shape }, task) => joinChunks(shape, collect(shape, task, pieces, chunks)));
+  return tasks.map(({ shape }, task) => joinChunks(shape, collect(shape, task, jobs, chunks)));
 }
 
 /** The chunk of every parent of a level, out of the pieces it was cut into. */
-function collect(shape: Pattern, task: number, pieces: SolveJob[], chunks: Chunk[]): Chunk[] {
+function collect(shape: Pattern, task: number, jobs: SolveJob[], chunks: Chunk[]): Chunk[] {
   const parts = Array.from({ length: shape.rows }, () => [] as { group: number; chunk: Chunk }[]);
-  pieces.forEach((piece, i) => {
-    if (piece.task === task) parts[piece.cluster].push({ group: piece.group, chunk: chunks[i] });
+  jobs.forEach((job, i) => {
+    if (job.task === task) parts[job.cluster].push({ group: job.group, chunk: chunks[i] });
   });
   return parts.map((list) => mergeChunks(list.sort((a, b) => a.group - b.group).map(({ chunk }) => chunk)));
 }
@@ -155,44 +167,57 @@ function taskClusters(task: number, shape: Pattern, set: Pattern, rowStart: Uint
 }
 
 /** Long clusters become several jobs, so that every thread has its share to the end and weights stay in bounds. */
-function cutCluster(
-  { task, cluster, children, rows, entries, cost }: Cluster,
-  features: number,
-  share: number,
-) {
+function cutCluster(whole: Cluster, x: Size, share: number) {
+  const { task, cluster, children, entries, cost } = whole;
   const groups = Math.ceil(children / lanes);
-  const present = Math.min(features, entries);
   const byCost = Math.floor((share * groups) / Math.max(cost, 1));
-  const byMemory = Math.floor(maxWeightBytes / ((present + 2) * lanes * 4));
+  const byMemory = Math.floor(maxWeightBytes / ((Math.min(x.cols, entries) + 2) * lanes * 4));
   const step = Math.max(1, Math.min(groups, byMemory, byCost));
-  return Array.from({ length: Math.max(1, Math.ceil(groups / step)) }, (_, i) => {
+  const alone = step >= groups;
+  return Array.from({ length: alone ? 1 : Math.ceil(groups / step) }, (_, i) => {
     const group = i * step;
     const size = Math.min(step, groups - group);
-    return {
-      task,
-      cluster,
-      group,
-      groups: size,
-      children: Math.min(children - group * lanes, size * lanes),
-      cost: (cost * size) / Math.max(groups, 1),
-      bytes: jobLayout(rows, entries, present, size).bytes,
-    };
+    const bytes = jobLayout(whole, x, size).bytes + (alone ? copyLayout(whole, x).bytes : 0);
+    return { task, cluster, entries, group, groups: size, cost: (cost * size) / Math.max(groups, 1), bytes };
   });
 }
 
-/** Where a job's working arrays lie, after the thread's own maps. */
-function jobLayout(rows: number, entries: number, features: number, groups: number) {
+type Size = { rows: number; cols: number };
+
+/** Hands out offsets one after the other. */
+function offsets() {
   let bytes = 0;
   const take = (size: number) => {
     const offset = bytes;
     bytes += align(size);
     return offset;
   };
+  return { take, total: () => bytes };
+}
+
+/** The copy of a cluster's rows in which features are renumbered. */
+function copyLayout({ rows, entries }: { rows: number; entries: number }, x: Size) {
+  const { take, total } = offsets();
+  const features = Math.min(x.cols, entries);
   const layout = {
+    /** How many features there are. */
+    count: take(4),
+    localRow: take(x.rows * 4),
+    /** Features, ascending, and the number that each has here; the bias comes last. */
     ids: take((features + 1) * 4),
-    spare: take((features + 1) * 4),
+    locals: take((features + 1) * 4),
     headers: take(rows * 16),
     entries: take(entries * 8),
+  };
+  return { ...layout, bytes: total() };
+}
+
+/** What a job works in beside the copy of the rows. */
+function jobLayout({ rows, entries }: { rows: number; entries: number }, x: Size, groups: number) {
+  const { take, total } = offsets();
+  const features = Math.min(x.cols, entries);
+  const layout = {
+    state: take(64),
     signs: take(rows),
     // Two per row and lane: the logistic loss keeps the distance to both of its bounds.
     alphas: take(rows * lanes * 8),
@@ -203,114 +228,182 @@ function jobLayout(rows: number, entries: number, features: number, groups: numb
     // One row more for the bias, and one that the logistic solver works in.
     weights: take((features + 2) * lanes * 4 * groups),
   };
-  return { ...layout, bytes };
+  return { ...layout, bytes: total() };
 }
 
 export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) => {
-  const { memory, x, tasks, options: o, seed } = setup;
+  const { memory, x, tasks, options: o, seed, copied } = setup;
   const kernels = await loadKernels(memory);
   const localFeature = ownScratch(setup, x.cols * 4);
-  const localRow = localFeature + align(x.cols * 4);
-  const work = localRow + align(x.rows * 4);
+  const work = localFeature + align(x.cols * 4);
   const u32 = (address: number, length: number) => new Uint32Array(memory.buffer, address, length);
   const between = ({ indptr, indices }: { indptr: number; indices: number }, row: number) => {
     const [start, end] = u32(indptr + row * 4, 2);
     return { address: indices + start * 4, length: end - start };
   };
   const hinge = o.loss === 'squared-hinge';
-  const solve = hinge ? kernels.solveSquaredHinge : kernels.solveLogistic;
   const diagonals = hinge ? [1 / (2 * o.costPositive), 1 / (2 * o.costNegative)] : [0, 0];
-  const [positive, negative] = hinge ? diagonals : [o.costPositive, o.costNegative];
 
   return (job) => {
     const task = tasks[job.task];
     const rows = between(task.rows, job.cluster);
     const children = between(task.shape, job.cluster);
-    const starts = u32(x.indptr, x.rows + 1);
-    const entries = u32(rows.address, rows.length).reduce((sum, r) => sum + starts[r + 1] - starts[r], 0);
-    const bound = Math.min(x.cols, entries);
-    const layout = jobLayout(rows.length, entries, bound, job.groups);
-    const at = (key: keyof typeof layout) => work + layout[key];
-    const features = kernels.compact(
-      rows.address,
-      rows.length,
-      x.indptr,
-      x.indices,
-      x.values,
-      localRow,
-      localFeature,
-      at('ids'),
-      at('spare'),
-      at('headers'),
-      at('entries'),
-    );
-    kernels.stepSizes(rows.length, at('headers'), o.bias, diagonals[0], diagonals[1]);
+    const size = { rows: rows.length, entries: job.entries };
+    const copy = addresses(copyLayout(size, x), job.shared?.address ?? work);
+    const own = job.shared ? work : work + copyLayout(size, x).bytes;
+    const at = addresses(jobLayout(size, x, job.groups), own);
+    once(job.shared?.flag, () => copyRows(rows, copy));
+    const [features] = u32(copy.count, 1);
     const groupBytes = (features + 2) * lanes * 4;
     for (let g = 0; g < job.groups; g++) {
       const first = (job.group + g) * lanes;
       const used = Math.min(lanes, children.length - first);
       const labels = children.address + first * 4;
       const { indptr, indices } = task.positives;
-      kernels.markPositives(rows.address, rows.length, at('signs'), localRow, labels, used, indptr, indices);
-      solve(
+      kernels.markPositives(
+        rows.address,
         rows.length,
-        at('headers'),
-        at('signs'),
-        at('alphas'),
-        at('order'),
-        at('weights') + g * groupBytes,
-        features,
+        at.signs,
+        copy.localRow,
+        labels,
         used,
+        indptr,
+        indices,
+      );
+      const draw = new Random(seed, 'solve', task.depth, job.cluster, job.group + g).uint32();
+      const weights = at.weights + g * groupBytes;
+      (hinge ? solveHinge : solveLogistic)(rows.length, copy.headers, at, weights, features, used, draw);
+    }
+    return keep(job, features, copy, at, groupBytes);
+  };
+
+  function solveHinge(
+    rows: number,
+    headers: number,
+    { signs, alphas, order, state }: Addresses<'signs' | 'alphas' | 'order' | 'state'>,
+    weights: number,
+    features: number,
+    used: number,
+    draw: number,
+  ): void {
+    const [positive, negative] = diagonals;
+    kernels.startSquaredHinge(rows, alphas, order, weights, features, used, draw, state);
+    const pass = () =>
+      kernels.passSquaredHinge(
+        rows,
+        headers,
+        signs,
+        alphas,
+        order,
+        weights,
+        features,
         o.bias,
         positive,
         negative,
         o.epsilon,
-        o.iterations,
-        new Random(seed, 'solve', task.depth, job.cluster, job.group + g).uint32(),
+        state,
       );
+    for (let passes = 0; passes < o.iterations && pass() === 0; passes++);
+  }
+
+  function solveLogistic(
+    rows: number,
+    headers: number,
+    { signs, alphas, order }: Addresses<'signs' | 'alphas' | 'order'>,
+    weights: number,
+    features: number,
+    used: number,
+    draw: number,
+  ): void {
+    kernels.solveLogistic(
+      rows,
+      headers,
+      signs,
+      alphas,
+      order,
+      weights,
+      features,
+      used,
+      o.bias,
+      o.costPositive,
+      o.costNegative,
+      o.epsilon,
+      o.iterations,
+      draw,
+    );
+  }
+
+  /** Does what the jobs of one cluster need once; those that come while it is being done wait. */
+  function once(flag: number | undefined, action: () => void): void {
+    if (flag === undefined) action();
+    else if (Atomics.compareExchange(copied, flag, 0, 1) === 0) {
+      action();
+      Atomics.store(copied, flag, 2);
+      Atomics.notify(copied, flag);
+    } else Atomics.wait(copied, flag, 1);
+  }
+
+  function copyRows(rows: { address: number; length: number }, copy: Addresses<CopyPart>): void {
+    const features = kernels.compact(
+      rows.address,
+      rows.length,
+      x.indptr,
+      x.indices,
+      x.values,
+      copy.localRow,
+      localFeature,
+      copy.ids,
+      copy.locals,
+      copy.headers,
+      copy.entries,
+    );
+    kernels.stepSizes(rows.length, copy.headers, o.bias, diagonals[0], diagonals[1]);
+    u32(copy.count, 1)[0] = features;
+    const map = u32(localFeature, x.cols);
+    const ids = u32(copy.ids, features + 1);
+    const locals = u32(copy.locals, features + 1);
+    for (let i = 0; i < features; i++) map[ids[i]] = i;
+    ids.subarray(0, features).sort();
+    for (let i = 0; i < features; i++) {
+      locals[i] = map[ids[i]];
+      map[ids[i]] = 0;
     }
-    return keep(job, features, at, groupBytes);
-  };
+    ids[features] = x.cols;
+    locals[features] = features;
+  }
 
   /** The weights above the threshold, by ascending feature; the bias comes last. */
   function keep(
     job: SolveJob,
     features: number,
-    at: (key: 'ids' | 'spare' | 'weights' | 'counts' | 'children' | 'values') => number,
+    { ids, locals }: Addresses<'ids' | 'locals'>,
+    at: Addresses<'weights' | 'counts' | 'children' | 'values'>,
     groupBytes: number,
   ): Chunk {
-    const ids = u32(at('ids'), features + 1);
-    const map = u32(localFeature, x.cols);
-    for (let i = 0; i < features; i++) map[ids[i]] = i;
-    ids[features] = x.cols;
-    const sorted = ids.slice().sort();
-    const locals = u32(at('spare'), features + 1);
-    for (let i = 0; i < features; i++) locals[i] = map[sorted[i]];
-    locals[features] = features;
-    for (let i = 0; i < features; i++) map[ids[i]] = 0;
+    const sorted = u32(ids, features + 1);
     const blocks: Chunk[] = [];
     const step = Math.floor(blockEntries / Math.max(1, job.groups * lanes));
     for (let from = 0; from <= features; from += step) {
       const to = Math.min(from + step, features + 1);
       const kept = kernels.keepWeights(
-        at('spare'),
+        locals,
         from,
         to,
-        at('weights'),
+        at.weights,
         job.groups,
         groupBytes,
         job.group * lanes,
         o.threshold,
-        at('counts'),
-        at('children'),
-        at('values'),
+        at.counts,
+        at.children,
+        at.values,
       );
-      const counts = u32(at('counts'), to - from);
+      const counts = u32(at.counts, to - from);
       blocks.push({
         features: sorted.subarray(from, to).filter((_, i) => counts[i] > 0),
         counts: counts.filter((count) => count > 0),
-        children: new Uint16Array(memory.buffer, at('children'), kept).slice(),
-        values: new Float32Array(memory.buffer, at('values'), kept).slice(),
+        children: new Uint16Array(memory.buffer, at.children, kept).slice(),
+        values: new Float32Array(memory.buffer, at.values, kept).slice(),
       });
     }
     if (blocks.length === 1) return blocks[0];
@@ -324,3 +417,11 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
     return { features: whole.features, counts, children: whole.children, values: whole.values };
   }
 };
+
+type CopyPart = 'count' | 'localRow' | 'ids' | 'locals' | 'headers' | 'entries';
+type Addresses<T extends string> = Record<T, number>;
+
+const addresses = <T extends string>(layout: Record<T, number>, base: number): Addresses<T> =>
+  Object.fromEntries(
+    Object.entries<number>(layout).map(([name, offset]) => [name, base + offset]),
+  ) as Addresses<T>;
