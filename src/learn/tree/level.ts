@@ -52,42 +52,32 @@ export function joinChunks(shape: Pattern, chunks: Chunk[]): Level {
 export function mergeChunks(parts: Chunk[]): Chunk {
   if (parts.length === 1) return parts[0];
   const width = 1 + parts.reduce((most, { features }) => Math.max(most, features.at(-1) ?? 0), 0);
-  const sizes = new Uint32Array(width);
-  eachRow(parts, (part, row, start, end) => {
-    sizes[part.features[row]] += end - start;
-  });
-  const features = Uint32Array.from(sizes.keys()).filter((feature) => sizes[feature] > 0);
-  const counts = features.map((feature) => sizes[feature]);
-  // Where each feature's next entry goes.
-  const next = sizes;
-  const total = features.reduce((size, feature) => {
-    const count = sizes[feature];
-    next[feature] = size;
-    return size + count;
-  }, 0);
+  // How many entries each feature has; then where its next one goes.
+  const next = new Uint32Array(width + 1);
+  for (const { features, counts } of parts) {
+    for (let row = 0; row < features.length; row++) next[features[row]] += counts[row];
+  }
+  const features = Uint32Array.from(next.keys()).filter((feature) => next[feature] > 0);
+  const counts = features.map((feature) => next[feature]);
+  let total = 0;
+  for (let row = 0; row < features.length; row++) {
+    next[features[row]] = total;
+    total += counts[row];
+  }
   const children = new Uint16Array(total);
   const values = new Float32Array(total);
-  eachRow(parts, (part, row, start, end) => {
-    const target = next[part.features[row]];
-    children.set(part.children.subarray(start, end), target);
-    values.set(part.values.subarray(start, end), target);
-    next[part.features[row]] += end - start;
-  });
-  return { features, counts, children, values };
-}
-
-function eachRow(
-  parts: Chunk[],
-  visit: (part: Chunk, row: number, start: number, end: number) => void,
-): void {
   for (const part of parts) {
-    let start = 0;
-    for (let row = 0; row < part.counts.length; row++) {
-      const end = start + part.counts[row];
-      visit(part, row, start, end);
-      start = end;
+    let entry = 0;
+    for (let row = 0; row < part.features.length; row++) {
+      let target = next[part.features[row]];
+      for (const end = entry + part.counts[row]; entry < end; entry++, target++) {
+        children[target] = part.children[entry];
+        values[target] = part.values[entry];
+      }
+      next[part.features[row]] = target;
     }
   }
+  return { features, counts, children, values };
 }
 
 /** A level as it is saved: whole numbers as narrow as they can be. */
