@@ -1,8 +1,7 @@
 // One measurement of umbel in a process of its own, so that its peak memory is its own: trains and saves a model, or
 // loads and judges one. Started by figures.ts; runs what `npm run build` made, as users do.
 import { readdir, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
 import type * as formats from '../src/data/formats.ts';
 import type * as judged from '../src/judge/metric.ts';
 import type * as ranked from '../src/judge/ranking.ts';
@@ -10,15 +9,15 @@ import type * as learning from '../src/learn/classifier.ts';
 import type * as csr from '../src/math/csr.ts';
 import type { Progress } from '../src/progress.ts';
 import type * as folders from '../src/store/folder.ts';
+import { built } from './built.ts';
 import { type Measurement, median, type PredictFigures, type TrainFigures } from './figures.ts';
 
 const depths = [1, 3, 5];
-const built = (file: string) => import(pathToFileURL(resolve('dist', file)).href);
-const [{ readDataset }, { Classifier }, { loadModel, saveModel }]: [
-  typeof formats,
-  typeof learning,
-  typeof folders,
-] = await Promise.all([built('data/formats.js'), built('learn/classifier.js'), built('store/folder.js')]);
+const [{ readDataset }, { Classifier }, { loadModel, saveModel }] = await Promise.all([
+  built<typeof formats>('data/formats.js'),
+  built<typeof learning>('learn/classifier.js'),
+  built<typeof folders>('store/folder.js'),
+]);
 
 const peakMB = () => process.resourceUsage().maxRSS / 1024;
 const secondsSince = (start: number) => (performance.now() - start) / 1000;
@@ -50,7 +49,7 @@ async function train({ data, model, learner, options, threads, seed }: Measureme
 
 async function predict(measurement: Measurement): Promise<PredictFigures> {
   const { data, model, top, threads, batches, singles } = measurement;
-  const { selectRows }: typeof csr = await built('math/csr.js');
+  const { selectRows } = await built<typeof csr>('math/csr.js');
   const classifier = await loadModel(model);
   const { rows, labels, features } = await readDataset(join(data, 'X.tst.npz'));
   const sparse = features?.sparse;
@@ -76,8 +75,8 @@ async function predict(measurement: Measurement): Promise<PredictFigures> {
 }
 
 async function precision(ranking: csr.Ranking, truth: csr.Pattern): Promise<Record<string, number>> {
-  const { rankingMetrics }: typeof ranked = await built('judge/ranking.js');
-  const { metricValue }: typeof judged = await built('judge/metric.js');
+  const { rankingMetrics } = await built<typeof ranked>('judge/ranking.js');
+  const { metricValue } = await built<typeof judged>('judge/metric.js');
   const metrics = rankingMetrics(ranking, truth, { ks: depths });
   return Object.fromEntries(
     depths.map((k) => {
