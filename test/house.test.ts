@@ -17,7 +17,8 @@ const mayImport: Record<string, string[]> = {
   learn: ['math', 'kernels', 'text', 'data'],
   judge: ['math', 'kernels', 'text', 'data', 'learn'],
   store: ['math', 'kernels', 'text', 'data', 'learn', 'judge'],
-  cli: ['math', 'kernels', 'text', 'data', 'learn', 'judge', 'store'],
+  server: ['math', 'kernels', 'text', 'data', 'learn', 'judge', 'store'],
+  cli: ['math', 'kernels', 'text', 'data', 'learn', 'judge', 'store', 'server'],
 };
 
 /** Everything a page needs to predict is reachable from here, and is all our own: a browser knows no package names. */

@@ -10,6 +10,7 @@ import { registerExplain } from './explain.ts';
 import { registerLabels } from './labels.ts';
 import { registerPredict } from './predict.ts';
 import { fail } from './run.ts';
+import { registerServe } from './serve.ts';
 import { registerTrain } from './train.ts';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
@@ -28,6 +29,7 @@ registerPredict(program);
 registerExplain(program);
 registerEvaluate(program);
 registerLabels(program);
+registerServe(program);
 
 // A closed pipe (`umbel ... | head`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -206,7 +206,7 @@ function revive(failure: Extract<Answer, { failure: unknown }>['failure']): unkn
 }
 
 /** Workers load compiled files: from sources (under test) this is the twin in dist, from dist the file itself. */
-function builtFile(file: string): URL {
+export function builtFile(file: string): URL {
   if (!file.endsWith('.ts')) return new URL(file);
   return new URL(file.replace(/\/src\/(?!.*\/src\/)/, '/dist/').replace(/\.ts$/, '.js'));
 }

@@ -1,0 +1,75 @@
+// Evaluating an uploaded file: the upload goes to a file whose name is ours, a thread of its own (evaluator.ts) judges
+// the model, and both are gone afterwards. Being a thread, it can be ended at any time.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { AtomicFile } from '../data/file.ts';
+import { badInput } from '../errors.ts';
+import { builtFile } from '../kernels/pool.ts';
+import type { Evaluation, Judged } from './evaluator.ts';
+import type { Limits } from './limits.ts';
+import { Problem, unpackError } from './problem.ts';
+import type { EvaluationReport } from './schemas.ts';
+
+export async function evaluateUpload(
+  upload: AsyncIterable<Buffer>,
+  evaluation: Omit<Evaluation, 'file'>,
+  limits: Pick<Limits, 'uploadBytes' | 'evaluateSeconds'>,
+  signal: AbortSignal,
+): Promise<EvaluationReport> {
+  const scratch = await mkdtemp(join(tmpdir(), 'umbel-upload-'));
+  try {
+    const file = join(scratch, 'upload');
+    await receive(upload, file, limits.uploadBytes);
+    return await runThread({ ...evaluation, file }, limits.evaluateSeconds, signal);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function receive(upload: AsyncIterable<Buffer>, path: string, limit: number): Promise<void> {
+  const file = await AtomicFile.create(path);
+  try {
+    let [bytes, head] = [0, Buffer.alloc(0)];
+    for await (const chunk of upload) {
+      bytes += chunk.length;
+      if (bytes > limit) throw new Problem('too-large', `upload must have at most ${limit} bytes`);
+      if (head.length < 2) head = Buffer.concat([head, chunk.subarray(0, 2)]);
+      // A small gzip file can hold any amount of text.
+      if (head[0] === 0x1f && head[1] === 0x8b) throw badInput('upload must be plain text, not gzip');
+      await file.write(chunk);
+    }
+    if (bytes === 0) throw badInput('upload must not be empty');
+    await file.close();
+  } catch (error) {
+    await file.abort();
+    throw error;
+  }
+}
+
+async function runThread(task: Evaluation, seconds: number, signal: AbortSignal): Promise<EvaluationReport> {
+  const url = builtFile(import.meta.url.replace(/evaluation(\.[jt]s)$/, 'evaluator$1'));
+  const worker = new Worker(url, { workerData: task });
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise((resolve, reject) => {
+      const late = new Problem(
+        'timeout',
+        `evaluations must end within ${seconds} seconds`,
+        'upload fewer rows',
+      );
+      timer = setTimeout(() => reject(late), 1000 * seconds);
+      signal.addEventListener('abort', () => reject(new Problem('unavailable', 'the client is gone')));
+      worker.once('message', (judged: Judged) => {
+        if ('report' in judged) resolve(judged.report);
+        else reject(unpackError(judged.failure));
+      });
+      worker.once('error', reject);
+      worker.once('exit', () => reject(new Problem('unavailable', 'the thread that evaluated ended')));
+    });
+  } finally {
+    clearTimeout(timer);
+    await worker.terminate();
+  }
+}
