@@ -1,161 +1,256 @@
 // Which members of its groups a label belongs to (GRLR). A label's direction is a combination of rows, so it is never
 // written down: its dot products with the members follow from those of the sums. The plain reference is
-// learn/impute/reference.ts. A place is one member of one group of the label.
+// learn/impute/reference.ts. A place is one member of one group of the label; groups follow each other.
 
 /** Gains below this, relative to the best, are rounding: the members are tied. */
 const tie: f64 = 1e-9;
 /** A sum this much shorter than its terms together is what rounding leaves of rows that cancel out. */
 const cancelled: f64 = 1e-7;
 
-/** Rows of all places, group after group; `bounds` gets where each group starts and ends. Returns the places. */
-export function layPlaces(
+/** Bytes that memory brings at once. */
+const line: usize = 64;
+/** Of a cell: what is not the feature. */
+const valueBits: u64 = 0xffffffff00000000;
+
+/**
+ * Copies the rows of a label's groups side by side, with features numbered as they come, so that whatever follows stays
+ * in the cache. `cells` (feature and value, 8 bytes) lie row after row and group after group from `bounds` on. Per place:
+ * `ends` of its `entries` (offset of the sum, and value), and `means`, its dot product with the mean that is subtracted;
+ * `firsts` gets the groups' places. Returns the number of features. `slots` is zero on entry and on return.
+ */
+export function gatherPlaces(
   groups: usize,
   count: u32,
-  memberStarts: usize,
-  members: usize,
-  rows: usize,
   bounds: usize,
+  indptr: usize,
+  cells: usize,
+  meanDots: usize,
+  slots: usize,
+  ids: usize,
+  firsts: usize,
+  ends: usize,
+  means: usize,
+  entries: usize,
 ): u32 {
-  let places: u32 = 0;
-  store<u32>(bounds, 0);
+  let features: u32 = 0;
+  let entry = entries;
+  let place: u32 = 0;
+  store<u32>(firsts, 0);
   for (let j: u32 = 0; j < count; j++) {
     const group = load<u32>(groups + (j << 2)) << 2;
-    const start = load<u32>(memberStarts + group);
-    const size = load<u32>(memberStarts + group, 4) - start;
-    memory.copy(rows + (places << 2), members + (start << 2), size << 2);
-    places += size;
-    store<u32>(bounds + (j << 2), places, 4);
+    let row = load<u32>(bounds + group);
+    const last = load<u32>(bounds + group, 4);
+    let cell = cells + (load<u32>(indptr + (row << 2)) << 3);
+    // Asked for all at once, the lines of a group arrive together.
+    let asked: u32 = 0;
+    const groupEnd = cells + (load<u32>(indptr + (last << 2)) << 3);
+    for (let p = cell; p < groupEnd; p += line) asked |= load<u32>(p);
+    store<u32>(entry, asked);
+    for (; row < last; row++, place++) {
+      const end = cells + (load<u32>(indptr + (row << 2), 4) << 3);
+      for (; cell < end; cell += 8, entry += 8) {
+        const feature = load<u32>(cell);
+        const slot = slots + (feature << 2);
+        const known = load<u32>(slot);
+        // Without branches: whether a feature is new cannot be foreseen.
+        store<u32>(ids + (features << 2), feature);
+        const local = select<u32>(known, features + 1, known !== 0);
+        features += <u32>(known === 0);
+        store<u32>(slot, local);
+        store<u64>(entry, (load<u64>(cell) & valueBits) | <u64>((local - 1) << 3));
+      }
+      store<u32>(ends + (place << 2), <u32>(entry - entries));
+      store<f64>(means + (place << 3), load<f64>(meanDots + (row << 3)));
+    }
+    store<u32>(firsts + (j << 2), place, 4);
   }
-  return places;
+  for (let i: u32 = 0; i < features; i++) store<u32>(slots + (load<u32>(ids + (i << 2)) << 2), 0);
+  return features;
+}
+
+/** Every place gets its group's weight. */
+export function shareWeights(count: u32, firsts: usize, weights: usize, shares: usize): void {
+  for (let j: u32 = 0; j < count; j++) {
+    const weight: f64 = load<f32>(weights + (j << 2));
+    const end = load<u32>(firsts + (j << 2), 4);
+    for (let i = load<u32>(firsts + (j << 2)); i < end; i++) store<f64>(shares + (i << 3), weight);
+  }
 }
 
 /**
- * The direction is the sum of the rows times `shares` (one per place): writes its dot products with the centred rows,
- * and returns its length, 0 where the rows cancel out. `meanDots` holds each row's dot product with the mean that is
- * subtracted, `meanSquare` that of the mean with itself. `sums` is zero on entry and on return.
+ * The direction is the sum of the places' rows times their `shares`: writes its dot products with the centred rows, and
+ * returns its length, 0 where the rows cancel out. `meanSquare` is the mean's dot product with itself.
  */
 export function startDirection(
-  rows: usize,
   places: u32,
-  shares: usize,
-  indptr: usize,
-  indices: usize,
-  values: usize,
-  meanDots: usize,
+  ends: usize,
+  entries: usize,
+  means: usize,
   meanSquare: f64,
+  features: u32,
   sums: usize,
+  shares: usize,
   dots: usize,
 ): f64 {
-  let size: f64 = 0;
+  memory.fill(sums, 0, features << 3);
+  let entry = entries;
   for (let i: u32 = 0; i < places; i++) {
     const share = load<f64>(shares + (i << 3));
-    size += Math.abs(share);
-    if (share !== 0) addTo(sums, load<u32>(rows + (i << 2)), share, indptr, indices, values);
+    const end = entries + load<u32>(ends + (i << 2));
+    for (; entry < end; entry += 8) {
+      const sum = sums + load<u32>(entry);
+      store<f64>(sum, load<f64>(sum) + share * <f64>load<f32>(entry, 4));
+    }
   }
-  multiplySums(rows, places, shares, indptr, indices, values, meanDots, meanSquare, sums, dots);
-  clear(sums, rows, places, indptr, indices);
-  let square: f64 = 0;
-  for (let i: u32 = 0; i < places; i++) {
-    square += load<f64>(shares + (i << 3)) * load<f64>(dots + (i << 3));
-  }
-  const length = square > 0 ? Math.sqrt(square) : 0;
-  if (length <= cancelled * size) return 0;
+  multiplySums(places, ends, entries, means, meanSquare, sums, shares, dots);
+  const length = lengthOfSum(places, shares, dots);
+  if (length === 0) return 0;
   for (let i: u32 = 0; i < places; i++) store<f64>(dots + (i << 3), load<f64>(dots + (i << 3)) / length);
   return length;
 }
 
 /**
  * `iterations` steps of the direction towards the sum of the groups' nearest members, each group times its weight.
- * `shares` becomes the weights of the nearest; `pulls` has 8 bytes per place. `sums` is zero on entry and on return.
+ * `shares` becomes the weights of the nearest; `pulls` has 8 bytes per place, `nearest` 4 per group.
  */
 export function turnDirection(
-  rows: usize,
   places: u32,
-  bounds: usize,
-  weights: usize,
-  groups: u32,
-  indptr: usize,
-  indices: usize,
-  values: usize,
-  meanDots: usize,
+  ends: usize,
+  entries: usize,
+  means: usize,
   meanSquare: f64,
+  features: u32,
+  sums: usize,
+  shares: usize,
+  dots: usize,
+  pulls: usize,
+  count: u32,
+  firsts: usize,
+  weights: usize,
+  nearest: usize,
   iterations: u32,
   step: f64,
-  sums: usize,
-  dots: usize,
-  shares: usize,
-  pulls: usize,
 ): void {
+  memory.fill(sums, 0, features << 3);
   memory.fill(shares, 0, places << 3);
-  for (let t: u32 = 0; t < iterations; t++) {
-    const moved = nearest(rows, bounds, weights, groups, indptr, indices, values, sums, dots, shares);
+  memory.fill(pulls, 0, places << 3);
+  memory.fill(nearest, 0xff, count << 2);
+  let pull: f64 = 0;
+  let scale: f64 = 1;
+  let length: f64 = 0;
+  for (let t: u32 = 0; t <= iterations; t++) {
+    agreement = 0;
+    const moved = turn(
+      count,
+      firsts,
+      weights,
+      nearest,
+      ends,
+      entries,
+      sums,
+      shares,
+      dots,
+      pulls,
+      pull,
+      scale,
+    );
     // The sum's dot products only change when another member has become the nearest.
-    if (moved) multiplySums(rows, places, shares, indptr, indices, values, meanDots, meanSquare, sums, pulls);
-    let square: f64 = 0;
-    let agreement: f64 = 0;
-    let size: f64 = 0;
-    for (let i: u32 = 0; i < places; i++) {
-      const share = load<f64>(shares + (i << 3));
-      size += share;
-      square += share * load<f64>(pulls + (i << 3));
-      agreement += share * load<f64>(dots + (i << 3));
+    if (moved) {
+      multiplySums(places, ends, entries, means, meanSquare, sums, shares, pulls);
+      length = lengthOfSum(places, shares, pulls);
+      if (length === 0) return;
     }
-    const length = square > 0 ? Math.sqrt(square) : 0;
-    if (length <= cancelled * size) break;
-    const pull = step / length;
-    const scale = 1 / Math.sqrt(1 + 2 * pull * agreement + step * step);
-    for (let i: u32 = 0; i < places; i++) {
-      const dot = dots + (i << 3);
-      store<f64>(dot, (load<f64>(dot) + pull * load<f64>(pulls + (i << 3))) * scale);
-    }
+    pull = step / length;
+    scale = 1 / Math.sqrt(1 + 2 * pull * agreement + step * step);
   }
-  clear(sums, rows, places, indptr, indices);
 }
 
-/** Gives every nearest member its group's weight in `shares` and moves it into `sums`; says whether any changed. */
-function nearest(
-  rows: usize,
-  bounds: usize,
+/** The dot product of the direction with the sum of its nearest members, as `turn` found it. */
+let agreement: f64 = 0;
+const several: u32 = 0xffffffff;
+
+/**
+ * One step: adds `pull` times the pulls to the dot products, times `scale`. Then every nearest member gets its group's
+ * weight in `shares` and is moved into `sums`; says whether any changed.
+ */
+function turn(
+  count: u32,
+  firsts: usize,
   weights: usize,
-  groups: u32,
-  indptr: usize,
-  indices: usize,
-  values: usize,
+  nearest: usize,
+  ends: usize,
+  entries: usize,
   sums: usize,
-  dots: usize,
   shares: usize,
+  dots: usize,
+  pulls: usize,
+  pull: f64,
+  scale: f64,
 ): bool {
   let moved = false;
-  for (let j: u32 = 0; j < groups; j++) {
-    const start = load<u32>(bounds + (j << 2));
-    const end = load<u32>(bounds + (j << 2), 4);
+  for (let j: u32 = 0; j < count; j++) {
+    const first = load<u32>(firsts + (j << 2));
+    const last = load<u32>(firsts + (j << 2), 4);
     const weight: f64 = load<f32>(weights + (j << 2));
     let best = -Infinity;
-    for (let i = start; i < end; i++) best = Math.max(best, load<f64>(dots + (i << 3)));
+    let second = -Infinity;
+    let winner = several;
+    for (let i = first; i < last; i++) {
+      const dot = (load<f64>(dots + (i << 3)) + pull * load<f64>(pulls + (i << 3))) * scale;
+      store<f64>(dots + (i << 3), dot);
+      second = Math.max(second, Math.min(dot, best));
+      if (dot > best) {
+        best = dot;
+        winner = i;
+      }
+    }
     const least = best - tie * Math.abs(best);
-    for (let i = start; i < end; i++) {
-      const share = load<f64>(dots + (i << 3)) >= least ? weight : 0;
+    if (second >= least) winner = several;
+    if (winner !== several && winner === load<u32>(nearest + (j << 2))) {
+      agreement += weight * best;
+      continue;
+    }
+    store<u32>(nearest + (j << 2), winner);
+    for (let i = first; i < last; i++) {
+      const dot = load<f64>(dots + (i << 3));
+      const share = dot >= least ? weight : 0;
+      agreement += share * dot;
       const change = share - load<f64>(shares + (i << 3));
       if (change === 0) continue;
       moved = true;
       store<f64>(shares + (i << 3), share);
-      addTo(sums, load<u32>(rows + (i << 2)), change, indptr, indices, values);
+      const end = entries + load<u32>(ends + (i << 2));
+      for (let p = entries + (i === 0 ? 0 : load<u32>(ends + ((i - 1) << 2))); p < end; p += 8) {
+        const sum = sums + load<u32>(p);
+        store<f64>(sum, load<f64>(sum) + change * <f64>load<f32>(p, 4));
+      }
     }
   }
   return moved;
 }
 
+/** 0 where the rows of the sum cancel out. */
+function lengthOfSum(places: u32, shares: usize, dots: usize): f64 {
+  let square: f64 = 0;
+  let size: f64 = 0;
+  for (let i: u32 = 0; i < places; i++) {
+    const share = load<f64>(shares + (i << 3));
+    size += Math.abs(share);
+    square += share * load<f64>(dots + (i << 3));
+  }
+  const length = square > 0 ? Math.sqrt(square) : 0;
+  return length <= cancelled * size ? 0 : length;
+}
+
 /** The dot products of the centred sum with the centred rows. */
 function multiplySums(
-  rows: usize,
   places: u32,
-  shares: usize,
-  indptr: usize,
-  indices: usize,
-  values: usize,
-  meanDots: usize,
+  ends: usize,
+  entries: usize,
+  means: usize,
   meanSquare: f64,
   sums: usize,
+  shares: usize,
   dots: usize,
 ): void {
   let size: f64 = 0;
@@ -163,52 +258,51 @@ function multiplySums(
   for (let i: u32 = 0; i < places; i++) {
     const share = load<f64>(shares + (i << 3));
     size += share;
-    onMean += share * load<f64>(meanDots + (load<u32>(rows + (i << 2)) << 3));
+    onMean += share * load<f64>(means + (i << 3));
   }
   const constant = size * meanSquare - onMean;
+  let entry = entries;
   for (let i: u32 = 0; i < places; i++) {
-    const row = load<u32>(rows + (i << 2));
-    const end = load<u32>(indptr + (row << 2), 4) << 2;
+    const end = entries + load<u32>(ends + (i << 2));
     let dot: f64 = 0;
-    for (let p = load<u32>(indptr + (row << 2)) << 2; p < end; p += 4) {
-      dot += <f64>load<f32>(values + p) * load<f64>(sums + (load<u32>(indices + p) << 3));
-    }
-    store<f64>(dots + (i << 3), dot - size * load<f64>(meanDots + (row << 3)) + constant);
+    for (; entry < end; entry += 8) dot += <f64>load<f32>(entry, 4) * load<f64>(sums + load<u32>(entry));
+    store<f64>(dots + (i << 3), dot - size * load<f64>(means + (i << 3)) + constant);
   }
 }
 
 /**
- * The best members of each group, as many as `counts` says: their rows, dot products, and how far the last of them is
- * ahead of the best that was left out (not a number where none was). Chosen ones lie at `starts`, by group's number.
+ * The best places of each group, as many as the pair has room for from its `starts` on: which members they are, their
+ * dot products, and how far the last is ahead of the best that was left out (not a number where none was). Dot products
+ * of chosen places are used up.
  */
 export function chooseMembers(
-  rows: usize,
+  groups: usize,
+  count: u32,
   bounds: usize,
-  groups: u32,
-  counts: usize,
+  firsts: usize,
+  dots: usize,
   pairs: usize,
   starts: usize,
-  dots: usize,
   chosen: usize,
   similarities: usize,
   margins: usize,
 ): void {
-  for (let j: u32 = 0; j < groups; j++) {
-    const start = load<u32>(bounds + (j << 2));
-    const end = load<u32>(bounds + (j << 2), 4);
-    const count = load<u32>(counts + (j << 2));
-    const pair = load<u32>(pairs + (j << 2));
-    const out = load<u32>(starts + (pair << 2)) << 2;
-    let last: f64 = NaN;
-    for (let rank: u32 = 0; rank < count; rank++) {
-      const best = bestOf(dots, start, end);
-      last = load<f64>(dots + (best << 3));
-      store<u32>(chosen + out + (rank << 2), load<u32>(rows + (best << 2)));
-      store<f32>(similarities + out + (rank << 2), <f32>last);
+  for (let j: u32 = 0; j < count; j++) {
+    const first = load<u32>(firsts + (j << 2));
+    const last = load<u32>(firsts + (j << 2), 4);
+    const row = load<u32>(bounds + (load<u32>(groups + (j << 2)) << 2));
+    const pair = load<u32>(pairs + (j << 2)) << 2;
+    const end = load<u32>(starts + pair, 4) << 2;
+    let worst: f64 = NaN;
+    for (let out = load<u32>(starts + pair) << 2; out < end; out += 4) {
+      const best = bestOf(dots, first, last);
+      worst = load<f64>(dots + (best << 3));
+      store<u32>(chosen + out, row + best - first);
+      store<f32>(similarities + out, <f32>worst);
       store<f64>(dots + (best << 3), NaN);
     }
-    const next = bestOf(dots, start, end);
-    store<f32>(margins + (pair << 2), <f32>(next === end ? NaN : last - load<f64>(dots + (next << 3))));
+    const next = bestOf(dots, first, last);
+    store<f32>(margins + pair, <f32>(next === last ? NaN : worst - load<f64>(dots + (next << 3))));
   }
 }
 
@@ -223,22 +317,4 @@ function bestOf(dots: usize, start: u32, end: u32): u32 {
     least = dot + tie * Math.abs(dot);
   }
   return best;
-}
-
-function addTo(sums: usize, row: u32, share: f64, indptr: usize, indices: usize, values: usize): void {
-  const end = load<u32>(indptr + (row << 2), 4) << 2;
-  for (let p = load<u32>(indptr + (row << 2)) << 2; p < end; p += 4) {
-    const sum = sums + (load<u32>(indices + p) << 3);
-    store<f64>(sum, load<f64>(sum) + share * <f64>load<f32>(values + p));
-  }
-}
-
-function clear(sums: usize, rows: usize, places: u32, indptr: usize, indices: usize): void {
-  for (let i: u32 = 0; i < places; i++) {
-    const row = load<u32>(rows + (i << 2)) << 2;
-    const end = load<u32>(indptr + row, 4) << 2;
-    for (let p = load<u32>(indptr + row) << 2; p < end; p += 4) {
-      store<f64>(sums + (load<u32>(indices + p) << 3), 0);
-    }
-  }
 }

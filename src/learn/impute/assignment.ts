@@ -1,7 +1,7 @@
 // What imputing decides: for every pair of a group and one of its labels (an entry of `groups.labels`), the members
 // that get the label. And pairs seen from their labels.
 import type { Groups } from '../../data/group.ts';
-import { type Csr, CsrBuilder, nnz, type Pattern } from '../../math/csr.ts';
+import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
 
 export interface Assignment {
   /** Pairs + 1 offsets into `rows`. */
@@ -61,14 +61,26 @@ export function chosenStarts(labels: Csr, sizes: Uint32Array, assign: 'best' | '
 /** rows x labels: what the assignment makes of the data set. */
 export function assignedLabels(
   { members, labels }: Pick<Groups, 'members' | 'labels'>,
-  a: Assignment,
+  { starts, rows }: Assignment,
 ): Pattern {
-  const ofRow: number[][] = Array.from({ length: members.cols }, () => []);
+  const indptr = new Uint32Array(members.cols + 1);
+  for (const row of rows) indptr[row + 1]++;
+  for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
+  const next = indptr.slice();
+  const indices = new Uint32Array(rows.length);
   for (let pair = 0; pair < nnz(labels); pair++) {
-    for (let p = a.starts[pair]; p < a.starts[pair + 1]; p++) ofRow[a.rows[p]].push(labels.indices[pair]);
+    for (let p = starts[pair]; p < starts[pair + 1]; p++) indices[next[rows[p]]++] = labels.indices[pair];
   }
-  const imputed = new CsrBuilder('binary');
-  // A row in several groups may get a label from each.
-  for (const found of ofRow) imputed.add([...new Set(found)].sort((a, b) => a - b));
-  return imputed.pattern(labels.cols);
+  return sortedOnce({ rows: members.cols, cols: labels.cols, indptr, indices });
+}
+
+/** A row in several groups has labels of each: brings them in order, each once. */
+function sortedOnce(m: Pattern): Pattern {
+  const sorted = new CsrBuilder('binary');
+  for (let row = 0; row < m.rows; row++) {
+    const columns = rowIndices(m, row).sort();
+    const ascends = columns.every((column, i) => i === 0 || column > columns[i - 1]);
+    sorted.add(ascends ? columns : [...new Set(columns)]);
+  }
+  return sorted.pattern(m.cols);
 }

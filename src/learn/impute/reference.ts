@@ -3,7 +3,7 @@
 import type { Groups } from '../../data/group.ts';
 import { type Csr, rowIndices, rowValues, transpose } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
-import { findStart, type GrlrOptions } from './grlr.ts';
+import { type GrlrOptions, randomStart } from './grlr.ts';
 
 export interface LabelDirection {
   /** Length one; zeros where every member is zero. */
@@ -41,7 +41,10 @@ export function labelDirection(
     if (found) direction = unit(sum);
     return found;
   };
-  if (!findStart(shares, bounds, weights, start, new Random(seed, 'impute', label)))
+  groups.forEach((_, j) => {
+    shares.fill(weights[j], bounds[j], bounds[j + 1]);
+  });
+  if (!start() && !randomStart(shares, bounds, weights, start, new Random(seed, 'impute', label)))
     return { direction, objective: [0] };
 
   const objective: number[] = [];
