@@ -34,11 +34,21 @@ const textOnly: Dataset = { ...both, features: undefined };
 const unused = String(130);
 const top = 4;
 
-describe.each(learnerNames)('%s', (learner) => {
+/** Settings under which a learner is another machine. */
+const variants = [
+  ...learnerNames.map((learner) => ({ name: learner, learner, settings: {} })),
+  {
+    name: 'tree with overlap',
+    learner: 'tree',
+    settings: { flatSize: 1, leafSize: 8, branching: 4, overlap: true, 'overlap.lambda': 3 },
+  },
+];
+
+describe.each(variants)('$name', ({ learner, settings }) => {
   let folder: string;
   let classifier: Classifier;
   const train = (data: Dataset, options: Partial<TrainOptions> = {}) =>
-    Classifier.train(data, { learner, ...options });
+    Classifier.train(data, { learner, ...options, options: { ...settings, ...options.options } });
   const ranked = async (model: Classifier, threads = 1) => {
     const { indptr, indices, values } = await model.rank(textOnly, { top, threads });
     return { indptr, indices, values };

@@ -186,6 +186,9 @@ export interface Kernels {
     sums: number,
     reached: number,
     reachedCount: number,
+    merge: number,
+    scores: number,
+    ranks: number,
   ): number;
   rankGathered(
     sums: number,

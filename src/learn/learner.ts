@@ -66,7 +66,10 @@ export interface Width {
 
 /** The score of a label as a product of steps: one for a flat model, one per level for a tree. */
 export interface Explanation {
-  /** Equals what `predict` returns for this label, to rounding: the product of the steps' factors. */
+  /**
+   * Equals what `predict` returns for this label, to rounding: the product of the steps' factors. Where there are
+   * several ways to the label (trees, copies), their steps follow each other and the score is the mean of their products.
+   */
   score: number;
   steps: ExplanationStep[];
 }

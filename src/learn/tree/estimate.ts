@@ -14,7 +14,7 @@ const kernelLimit = 2 ** 32;
 export function estimateTree(
   x: Pattern,
   labels: Pattern,
-  { trees, flat }: { trees: number; flat: boolean },
+  { trees, flat, copies }: { trees: number; flat: boolean; copies: number },
   threads: number,
 ): Estimate {
   const [entries, tags] = [x.indptr[x.rows], labels.indptr[labels.rows]];
@@ -23,7 +23,7 @@ export function estimateTree(
     pairs += (x.indptr[row + 1] - x.indptr[row]) * (labels.indptr[row + 1] - labels.indptr[row]);
   }
   const vectors = flat ? 0 : distinctShare * pairs;
-  const weights = Math.min(distinctShare * pairs, 0.5 * x.cols * labels.cols);
+  const weights = (flat ? 1 : copies) * Math.min(distinctShare * pairs, 0.5 * x.cols * labels.cols);
   const data = 8 * entries + 4 * x.rows + 24 * tags;
   const solving = threads * (8 * entries + 90 * x.rows + 64 * Math.min(x.cols, entries));
   const kernels = data + Math.max(8 * vectors, solving);

@@ -4,34 +4,59 @@ import { type Csr, rowIndices, rowValues } from '../../math/csr.ts';
 import { topK } from '../../math/topk.ts';
 import type { Explanation, ExplanationStep } from '../learner.ts';
 import type { Level } from './level.ts';
+import type { Merge } from './search.ts';
 
 export interface Scoring {
   bias: number;
   beam: number;
   power: number;
+  merge?: Merge;
 }
 
 /**
- * One step per level on the way to the label. With several trees the steps of all that reach the label follow each
- * other, and the score is the sum of their products divided by the number of trees. Undefined where no beam gets there.
+ * One step per level on the way to the label. Where the beam reaches several copies of it in one tree, the steps to
+ * each of them follow each other and the products of all count equally, or only the best way is told, as the model
+ * merges copies. With several trees the steps of all that reach the label follow each other, and the score is the sum
+ * of what they give divided by the number of trees. Undefined where no beam gets there.
  */
 export function explainLabel(x: Csr, label: number, trees: Level[][], o: Scoring): Explanation | undefined {
   if (x.indptr[1] === 0) return undefined;
-  const paths = trees.map((levels, tree) => {
-    const path = pathTo(levels, label);
-    const leaf = path?.at(-1)?.chunk;
-    if (!path || leaf === undefined || !searchChunks(x, levels, o).has(leaf)) return undefined;
-    return path.map(({ level, chunk, child }, depth) => {
-      const last = depth === levels.length - 1;
-      const node = last ? 'label' : `level ${depth + 1}, node ${level.shape.indices[child]}`;
-      const step = stepAt(x, level, chunk, child - level.shape.indptr[chunk], o, last);
-      return { what: trees.length > 1 ? `tree ${tree + 1}, ${node}` : node, ...step };
-    });
+  const found = trees.flatMap((levels, tree) => {
+    const merged = mergeWays(waysTo(x, label, levels, o), o.merge);
+    if (!merged) return [];
+    const named = (what: string) => (trees.length > 1 ? `tree ${tree + 1}, ${what}` : what);
+    return [{ ...merged, steps: merged.steps.map((step) => ({ ...step, what: named(step.what) })) }];
   });
-  const found = paths.filter((path) => path !== undefined);
   if (found.length === 0) return undefined;
-  const products = found.map((steps) => steps.reduce((product, { factor }) => product * factor, 1));
-  return { score: products.reduce((sum, product) => sum + product, 0) / trees.length, steps: found.flat() };
+  const sum = found.reduce((total, { score }) => total + score, 0);
+  return { score: sum / trees.length, steps: found.flatMap(({ steps }) => steps) };
+}
+
+/** One explanation for each copy of the label that the beam reaches. */
+function waysTo(x: Csr, label: number, levels: Level[], o: Scoring): Explanation[] {
+  const paths = pathsTo(levels, label);
+  if (paths.length === 0) return [];
+  const reached = searchChunks(x, levels, o);
+  return paths
+    .filter((path) => reached.has(path[path.length - 1].chunk))
+    .map((path) => {
+      const steps = path.map(({ level, chunk, child }, depth) => {
+        const last = depth === levels.length - 1;
+        const node = last ? 'label' : `level ${depth + 1}, node ${level.shape.indices[child]}`;
+        return { what: node, ...stepAt(x, level, chunk, child - level.shape.indptr[chunk], o, last) };
+      });
+      return { score: steps.reduce((product, { factor }) => product * factor, 1), steps };
+    });
+}
+
+function mergeWays(ways: Explanation[], merge: Merge = 'mean'): Explanation | undefined {
+  if (ways.length < 2) return ways[0];
+  if (merge === 'max') return ways.reduce((best, way) => (way.score > best.score ? way : best));
+  const score = ways.reduce((sum, way) => sum + way.score, 0) / ways.length;
+  const steps = ways.flatMap((way, copy) =>
+    way.steps.map((step) => ({ ...step, what: `copy ${copy + 1} of ${ways.length}, ${step.what}` })),
+  );
+  return { score, steps };
 }
 
 /** The chunks of the last level that the beam reaches, each with the log score of its node. */
@@ -66,8 +91,11 @@ export function chunkMargins(x: Csr, level: Level, chunk: number, bias: number):
 }
 
 /** The log score of a child: its parent's plus the log of its own factor; or its own margin alone. */
-export const combine = (parent: number, margin: number, power: number): number =>
-  power < 0 ? margin : parent + Math.log(factorOf(margin, power, true));
+export function combine(parent: number, margin: number, power: number): number {
+  if (power < 0) return margin;
+  if (power > 0) return parent - Math.max(0, 1 - margin) ** power;
+  return parent - Math.max(0, -margin) - Math.log1p(Math.exp(-Math.abs(margin)));
+}
 
 interface PathStep {
   level: Level;
@@ -76,16 +104,23 @@ interface PathStep {
   child: number;
 }
 
-function pathTo(levels: Level[], label: number): PathStep[] | undefined {
+/** The way from the root to each copy of a label. */
+function pathsTo(levels: Level[], label: number): PathStep[][] {
+  const leaves = levels[levels.length - 1];
+  return stepsTo(leaves, label).map((leaf) => {
+    const path = [leaf];
+    // Above the labels every node has one parent.
+    for (const level of levels.slice(0, -1).reverse()) path.unshift(...stepsTo(level, path[0].chunk));
+    return path;
+  });
+}
+
+/** Where a node is among the children of the level above it. */
+function stepsTo(level: Level, node: number): PathStep[] {
+  const { indptr, indices } = level.shape;
   const steps: PathStep[] = [];
-  let node = label;
-  for (const level of levels.toReversed()) {
-    const { indptr, indices } = level.shape;
-    const child = indices.indexOf(node);
-    if (child < 0) return undefined;
-    const chunk = indptr.findIndex((_, c) => indptr[c + 1] > child);
-    steps.unshift({ level, chunk, child });
-    node = chunk;
+  for (let child = indices.indexOf(node); child >= 0; child = indices.indexOf(node, child + 1)) {
+    steps.push({ level, chunk: indptr.findIndex((_, c) => indptr[c + 1] > child), child });
   }
   return steps;
 }

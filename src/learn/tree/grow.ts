@@ -1,13 +1,15 @@
-// Grows the trees of a model: clusters the labels, decides which rows every node learns from, and trains the levels.
+// Grows the trees of a model: clusters the labels, decides which rows every node learns from, and trains the levels;
+// with overlap, trains the upper levels first, to see in which clusters the labels belong.
 import type { Pool } from '../../kernels/pool.ts';
 import { Arena, createMemory } from '../../kernels/wasm.ts';
-import { type Csr, type Pattern, transpose } from '../../math/csr.ts';
-import type { Context } from '../../progress.ts';
+import { type Csr, CsrBuilder, type Pattern, transpose } from '../../math/csr.ts';
+import type { Context, Progress } from '../../progress.ts';
 import type { TrainContext } from '../learner.ts';
 import { buildChain, type ChainOptions, type Placed, placeMatrix } from './chain.ts';
 import type { Scoring } from './explain.ts';
 import { type Level, levelFrom, levelTensors } from './level.ts';
 import { joinFound, searchAll } from './model.ts';
+import { matchedPositives, type Overlap, placeCopies } from './overlap.ts';
 import { openForest, plantForest } from './search.ts';
 import { type LevelTask, type SolveOptions, trainLevels } from './solve.ts';
 
@@ -17,6 +19,8 @@ export type GrowOptions = ChainOptions &
     trees: number;
     /** Rows a node learns from: those whose labels lie below its parent, those the beam takes there, or both. */
     negatives: 'tfn' | 'man' | 'tfn+man';
+    /** Absent: every label is in one cluster. */
+    overlap?: Overlap;
   };
 
 /** What all trees of one training run share. */
@@ -25,6 +29,9 @@ interface Ground {
   pool: Pool;
   x: Csr;
   placed: Placed;
+  labels: Pattern;
+  byLabel: Pattern;
+  options: GrowOptions;
   context: TrainContext;
 }
 
@@ -32,20 +39,27 @@ interface Ground {
 export async function growTrees(
   x: Csr,
   labels: Pattern,
-  o: GrowOptions,
+  options: GrowOptions,
   context: TrainContext,
 ): Promise<Level[][]> {
   const { Pool } = await import('../../kernels/pool.ts');
   const arena = new Arena(createMemory(1 << 20, true));
   const pool = new Pool(context.threads);
-  const ground: Ground = { arena, pool, x, placed: placeMatrix(arena, x), context };
+  const placed = placeMatrix(arena, x);
   const byLabel = transpose(labels);
+  const ground: Ground = { arena, pool, x, placed, labels, byLabel, options, context };
   try {
     const trees: Level[][] = [];
-    for (let t = 0; t < o.trees; t++) {
+    for (let t = 0; t < options.trees; t++) {
       const seed = `${context.seed} tree ${t}`;
-      const chain = await buildChain(arena, ground.placed, labels, byLabel, o, seed, pool, context);
-      trees.push(await growTree(ground, labels, chain, o, seed));
+      const chain = await buildChain(arena, placed, labels, byLabel, options, seed, pool, context);
+      const { overlap } = options;
+      // Where all labels hang from the root there are no clusters to choose from.
+      const grown =
+        overlap && chain.length > 1
+          ? growOverlapping(ground, chain, overlap, seed)
+          : growLevels(ground, levelTasks(labels, chain), [], seed, '');
+      trees.push(await grown);
     }
     return trees;
   } finally {
@@ -53,28 +67,68 @@ export async function growTrees(
   }
 }
 
-async function growTree(
-  { arena, pool, x, placed, context }: Ground,
-  labels: Pattern,
+/**
+ * Trains the levels above the labels, puts the labels where these levels look for them, and starts again with the
+ * labels there. The first round has no use for the labels' own classifiers.
+ */
+async function growOverlapping(
+  ground: Ground,
   chain: Pattern[],
-  o: GrowOptions,
+  overlap: Overlap,
   seed: string,
 ): Promise<Level[]> {
+  const { x, labels, byLabel, options, context } = ground;
+  const upper = chain.slice(0, -1);
+  const grow = (tasks: LevelTask[], above: Level[], round: number) =>
+    growLevels(ground, tasks, above, seed, `-round-${round}`);
+  let matcher = await grow(levelTasks(labels, chain).slice(0, -1), [], 0);
+  for (let round = 1; ; round++) {
+    const reached = await reachedNodes(x, matcher, options, context);
+    const leaves = placeCopies(byLabel, reached, chain[chain.length - 1], overlap, seed);
+    const tasks = levelTasks(labels, [...upper, leaves]);
+    const last = tasks.length - 1;
+    if (overlap.positives === 'matched') tasks[last] = ownPositives(tasks[last], byLabel, reached);
+    if (round < overlap.rounds) {
+      matcher = await grow(tasks.slice(0, -1), [], round);
+      continue;
+    }
+    const frozen = overlap.update === 'ranker-only' ? matcher : [];
+    const levels = [...frozen, ...(await grow(tasks.slice(frozen.length), frozen, round))];
+    return levels.with(last, { ...levels[last], shape: leaves });
+  }
+}
+
+/** The task with a row of positives for each copy, instead of one for each label. */
+function ownPositives(task: LevelTask, byLabel: Pattern, reached: Pattern): LevelTask {
+  const positives = matchedPositives(task.shape, byLabel, reached);
+  const indices = task.shape.indices.map((_, copy) => copy);
+  return { ...task, shape: { ...task.shape, cols: indices.length, indices }, positives };
+}
+
+/** Trains the given levels, which follow those `above`; `stage` tells apart levels of the same depth and tree. */
+async function growLevels(
+  { arena, pool, x, placed, labels, options, context }: Ground,
+  tasks: LevelTask[],
+  above: Level[],
+  seed: string,
+  stage: string,
+): Promise<Level[]> {
   const { checkpoint } = context;
-  const tasks = levelTasks(labels, chain);
-  const train = (some: LevelTask[]) => trainLevels(arena, placed, x.indptr, some, o, seed, pool, context);
+  const train = (some: LevelTask[]) =>
+    trainLevels(arena, placed, x.indptr, some, options, seed, pool, context);
   // Levels that need nothing of each other share the threads best when they are trained together.
-  if (o.negatives === 'tfn' && !checkpoint) return train(tasks);
-  const made = checkpoint && fingerprint(x, labels, o, seed);
+  if (options.negatives === 'tfn' && !checkpoint) return train(tasks);
+  const made = checkpoint && fingerprint(x, labels, options, seed);
   const levels: Level[] = [];
   for (const task of tasks) {
-    const name = `${made}-level-${task.depth + 1}`;
+    const name = `${made}${stage}-level-${task.depth + 1}`;
     const kept = await checkpoint?.load(name);
     if (kept) {
       levels.push({ ...levelFrom(kept), shape: task.shape });
       continue;
     }
-    const [level] = await train([{ ...task, rows: await trainingRows(task, x, levels, o, context) }]);
+    const rows = await trainingRows(task, x, [...above, ...levels], options, context);
+    const [level] = await train([{ ...task, rows }]);
     await checkpoint?.save(name, levelTensors(level));
     levels.push(level);
   }
@@ -89,7 +143,7 @@ async function trainingRows(
   context: Context,
 ): Promise<Pattern> {
   if (o.negatives === 'tfn' || above.length === 0) return rows;
-  const reached = await reachedRows(x, above, o, context);
+  const reached = transpose(await reachedNodes(x, above, o, context));
   return o.negatives === 'man' ? reached : union(rows, reached);
 }
 
@@ -120,27 +174,26 @@ export function levelTasks(labels: Pattern, chain: Pattern[]): LevelTask[] {
   });
 }
 
-/** Each sample's nodes one level up, ascending and once each. */
+/** Each sample's nodes one level up, ascending and once each; a node may have several parents. */
 function parentsOf(nodes: Pattern, shape: Pattern): Pattern {
-  const parent = new Uint32Array(shape.cols);
-  for (let p = 0; p < shape.rows; p++) {
-    for (let i = shape.indptr[p]; i < shape.indptr[p + 1]; i++) parent[shape.indices[i]] = p;
-  }
-  const indptr = new Uint32Array(nodes.rows + 1);
-  const indices = new Uint32Array(nodes.indices.length);
+  const parents = transpose(shape);
+  const above = new CsrBuilder('binary');
   const lastRow = new Int32Array(shape.rows).fill(-1);
-  let size = 0;
+  const found = new Uint32Array(shape.rows);
   for (let row = 0; row < nodes.rows; row++) {
+    let size = 0;
     for (let i = nodes.indptr[row]; i < nodes.indptr[row + 1]; i++) {
-      const p = parent[nodes.indices[i]];
-      if (lastRow[p] === row) continue;
-      lastRow[p] = row;
-      indices[size++] = p;
+      const node = nodes.indices[i];
+      for (let p = parents.indptr[node]; p < parents.indptr[node + 1]; p++) {
+        const parent = parents.indices[p];
+        if (lastRow[parent] === row) continue;
+        lastRow[parent] = row;
+        found[size++] = parent;
+      }
     }
-    indices.subarray(indptr[row], size).sort();
-    indptr[row + 1] = size;
+    above.add(found.subarray(0, size).sort());
   }
-  return { rows: nodes.rows, cols: shape.rows, indptr, indices: indices.slice(0, size) };
+  return above.pattern(shape.rows);
 }
 
 function everyRow(rows: number): Pattern {
@@ -148,19 +201,20 @@ function everyRow(rows: number): Pattern {
   return { rows: 1, cols: rows, indptr: Uint32Array.of(0, rows), indices };
 }
 
-/** nodes x rows: which rows the beam takes to each node of the last of these levels. */
-export async function reachedRows(
+/** rows x nodes: where the beam takes each row at the last of these levels, best first. */
+async function reachedNodes(
   x: Csr,
   levels: Level[],
   { bias, beam, power }: Scoring,
-  { threads, signal }: Context,
+  context: Context,
 ): Promise<Pattern> {
   const labels = levels[levels.length - 1].shape.cols;
   const { forest } = plantForest([levels], { features: x.cols, labels, bias, beam, power }, true);
   const search = await openForest(forest);
-  const found = joinFound(await searchAll(forest, search, x, { top: beam, threads, signal }), labels);
+  const progress: Progress = (step) => context.progress({ ...step, phase: 'match' });
+  const found = joinFound(await searchAll(forest, search, x, { ...context, progress, top: beam }), labels);
   const { rows, cols, indptr, indices } = found;
-  return transpose({ rows, cols, indptr, indices });
+  return { rows, cols, indptr, indices };
 }
 
 /** Both patterns have ascending rows, and so has the answer. */

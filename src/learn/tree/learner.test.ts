@@ -226,6 +226,128 @@ describe('the tree learner', () => {
   });
 });
 
+describe('the tree learner with overlap', () => {
+  const overlap = { overlap: true, beam: 4 };
+  const leavesOf = async (trained: Model, tree = 1) => {
+    const { config, parts } = await saved(trained);
+    const depth = (config as { levels: number[] }).levels[tree - 1];
+    const { 'node-start': start, nodes } = parts.get(`tree-${tree}-level-${depth}`) ?? {};
+    return { bounds: Array.from(start.data), labels: Array.from(nodes.data) };
+  };
+  const right = async (trained: Model) => {
+    const ranking = await trained.predict(test.features, { top: 1 });
+    const hits = [...Array(test.rows).keys()].filter((row) =>
+      rowIndices(test.labels, row).includes(rowIndices(ranking, row)[0]),
+    );
+    return hits.length / (test.rows - 1);
+  };
+
+  it('finds the planted labels, whatever its settings, in up to lambda leaves each', async () => {
+    for (const options of [
+      {},
+      { 'overlap.lambda': 3, 'overlap.rounds': 2 },
+      { 'overlap.positives': 'matched', 'overlap.balance': 'capped' },
+      { 'overlap.update': 'ranker-only', 'overlap.merge': 'max' },
+      { negatives: 'tfn+man', 'overlap.positives': 'matched' },
+      { preset: 'parabel', branching: 0, loss: 'logistic' },
+      { 'overlap.placement': 'random' },
+    ]) {
+      const trained = await train(set, { ...overlap, ...options });
+      expect(await right(trained)).toBeGreaterThan(0.85);
+      const { labels: copies } = await leavesOf(trained);
+      expect(new Set(copies).size).toBe(labels - 1);
+      const most = options['overlap.lambda'] ?? 2;
+      for (const label of copies)
+        expect(copies.filter((copy) => copy === label).length).toBeLessThanOrEqual(most);
+      expect(copies.length).toBeGreaterThan(labels);
+    }
+  });
+
+  it('explains every score by the copies it reached', async () => {
+    for (const options of [{}, { 'overlap.merge': 'max' }, { trees: 3 }, { postProcessor: 'none' }]) {
+      const trained = await train(set, { ...overlap, 'overlap.lambda': 3, ...options });
+      for (let row = 1; row < 8; row++) {
+        const ranking = await trained.predict(oneRow(row), { top: labels });
+        const reached = new Map(Array.from(ranking.indices, (label, k) => [label, ranking.values[k]]));
+        for (let label = 0; label < labels; label++) {
+          const explained = await trained.explain?.(oneRow(row), label);
+          expect(explained !== undefined).toBe(reached.has(label));
+          if (explained) expect(explained.score).toBeCloseTo(reached.get(label) ?? -1, 4);
+        }
+      }
+    }
+  });
+
+  it('is the same on any number of threads, and after saving and loading', async () => {
+    const options = { ...overlap, 'overlap.rounds': 2, 'overlap.positives': 'matched' };
+    const [one, two] = [await train(set, options), await train(set, options, 2)];
+    expect((await saved(two)).parts).toEqual((await saved(one)).parts);
+    const alone = await one.predict(set.features, { top: 5 });
+    expect(await two.predict(set.features, { top: 5, threads: 2 })).toEqual(alone);
+    const { config, parts } = await saved(one);
+    const loaded = await tree.load(config, { read: async (name) => parts.get(name) ?? {} });
+    expect(await loaded.predict(set.features, { top: 5 })).toEqual(alone);
+  });
+
+  it('goes on from what a killed run left, in any round, to the same model', async () => {
+    const options = parseOptions(tree.options, { ...small, ...overlap, 'overlap.rounds': 2 });
+    const whole = await tree.train(set, options, { seed: 5, threads: 1, progress: quiet });
+    const kept = new Map<string, Tensors>();
+    for (const pieces of [1, 3, 5, 7]) {
+      const stop = new AbortController();
+      const checkpoint = {
+        load: async (name: string) => kept.get(name),
+        async save(name: string, tensors: Tensors) {
+          kept.set(name, tensors);
+          if (kept.size === pieces) stop.abort();
+        },
+      };
+      const context = { seed: 5, threads: 1, progress: quiet, checkpoint };
+      const run = tree.train(set, options, { ...context, signal: stop.signal });
+      if (pieces < 7) await expect(run).rejects.toMatchObject({ code: 'cancelled' });
+      else expect((await saved(await run)).parts).toEqual((await saved(whole)).parts);
+    }
+    expect(kept.size).toBe(7);
+  });
+
+  it('changes nothing where there is no tree', async () => {
+    const flat = { flatSize: 1000 };
+    const [plain, other] = [await train(set, flat), await train(set, { ...flat, ...overlap, beam: 10 })];
+    expect((await saved(other)).parts).toEqual((await saved(plain)).parts);
+  });
+
+  it('may move labels with one copy each', async () => {
+    const unsure = { beam: 1, leafSize: 3, costPositive: 0.01, costNegative: 0.01 };
+    const plain = await leavesOf(await train(set, unsure));
+    const moved = await leavesOf(await train(set, { ...unsure, overlap: true, 'overlap.lambda': 1 }));
+    expect(moved.labels.toSorted()).toEqual(plain.labels.toSorted());
+    expect(moved).not.toEqual(plain);
+  });
+
+  it('keeps the levels above the labels where only the last is trained again', async () => {
+    const upper = async (options: object) =>
+      (await saved(await train(set, { beam: 4, ...options }))).parts.get('tree-1-level-1');
+    const plain = await upper({});
+    expect(await upper({ overlap: true, 'overlap.update': 'ranker-only' })).toEqual(plain);
+    expect(await upper({ overlap: true })).not.toEqual(plain);
+  });
+
+  it('refuses its options where it is off, and rounds that would repeat themselves', async () => {
+    for (const [name, value] of Object.entries({
+      'overlap.lambda': 3,
+      'overlap.merge': 'max',
+      'overlap.placement': 'random',
+    })) {
+      await expect(train(set, { [name]: value })).rejects.toThrow(
+        `${name} must be left alone without overlap, got ${JSON.stringify(value)} (set overlap=true)`,
+      );
+    }
+    await train(set, { 'overlap.lambda': 2 });
+    const frozen = { ...overlap, 'overlap.update': 'ranker-only', 'overlap.rounds': 2 };
+    await expect(train(set, frozen)).rejects.toThrow(/overlap\.rounds must be 1/);
+  });
+});
+
 function oneRow(row: number) {
   const { sparse } = test.features;
   const x = new CsrBuilder('values');

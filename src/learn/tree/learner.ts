@@ -1,10 +1,13 @@
 // The `tree` learner: labels are clustered into a tree by their label features, every node gets a linear classifier,
 // and a beam search finds the labels of an input in time that grows with the depth of the tree.
-import { choice, integer, number, type OptionsOf } from '../../options.ts';
+import { badUsage } from '../../errors.ts';
+import type { Pattern } from '../../math/csr.ts';
+import { choice, flag, integer, number, type OptionsOf } from '../../options.ts';
 import { joinFeatures, unitFeatures, widthOf } from '../features.ts';
 import type { Learner } from '../learner.ts';
 import { estimateTree } from './estimate.ts';
 import { loadTree, treeModel } from './model.ts';
+import type { Overlap } from './overlap.ts';
 
 const options = {
   preset: choice('xr-linear', ['xr-linear', 'parabel'], 'sets the defaults of the options that say "preset"'),
@@ -42,6 +45,37 @@ const options = {
       'preset: xr-linear l3-hinge, parabel l2-hinge, logistic loss sigmoid',
   ),
   beam: integer(10, 'nodes kept per level while searching', { min: 1 }),
+  overlap: flag(
+    false,
+    'labels with several meanings may lie in several leaves; changes nothing where there is no tree',
+  ),
+  'overlap.lambda': integer(2, 'leaves per label at most', { min: 1 }),
+  'overlap.rounds': integer(1, 'how often labels are placed by where the beam takes their rows', { min: 1 }),
+  'overlap.positives': choice(
+    'all',
+    ['all', 'matched'],
+    'what each copy of a label learns from: all rows of the label, or those the beam takes to its leaf',
+  ),
+  'overlap.balance': choice(
+    'none',
+    ['none', 'capped'],
+    'capped: no leaf gets more than 1.2 times its even share of labels',
+  ),
+  'overlap.update': choice(
+    'matcher+ranker',
+    ['matcher+ranker', 'ranker-only'],
+    'what is trained again after labels were placed: all levels, or the last alone',
+  ),
+  'overlap.merge': choice(
+    'mean',
+    ['mean', 'max'],
+    'how the scores of the copies the beam reached become one',
+  ),
+  'overlap.placement': choice(
+    'matched',
+    ['matched', 'random'],
+    'random puts as many copies anywhere, for comparison',
+  ),
 };
 type Options = OptionsOf<typeof options>;
 
@@ -50,6 +84,32 @@ const presets = {
   parabel: { branching: 2, trees: 3, iterations: 20, postProcessor: 'l2-hinge', shareRows: false },
 } as const;
 
+const prefix = 'overlap.';
+
+/** The options of overlap without their prefix; undefined where it is off, which refuses them. */
+function settleOverlap(o: Options): Overlap | undefined {
+  const own = Object.entries(o).filter(([name]) => name.startsWith(prefix));
+  if (o.overlap) {
+    if (o['overlap.update'] === 'ranker-only' && o['overlap.rounds'] > 1)
+      throw badUsage(
+        'overlap.rounds must be 1 with overlap.update=ranker-only, which looks at the first levels only',
+        {
+          value: o['overlap.rounds'],
+        },
+      );
+    return Object.fromEntries(
+      own.map(([name, value]) => [name.slice(prefix.length), value]),
+    ) as unknown as Overlap;
+  }
+  const set = own.find(([name, value]) => value !== options[name as keyof Options].default);
+  if (set)
+    throw badUsage(`${set[0]} must be left alone without overlap`, {
+      value: set[1],
+      hint: 'set overlap=true',
+    });
+  return undefined;
+}
+
 function settle(o: Options) {
   const preset = presets[o.preset];
   const usual = o.loss === 'logistic' ? 'sigmoid' : preset.postProcessor;
@@ -57,6 +117,7 @@ function settle(o: Options) {
   const cost = o.loss === 'logistic' ? 4 : 0.4;
   return {
     ...o,
+    overlap: settleOverlap(o),
     costPositive: o.costPositive || cost,
     costNegative: o.costNegative || cost,
     branching: Math.max(2, o.branching || preset.branching),
@@ -66,6 +127,12 @@ function settle(o: Options) {
     power: postProcessor === 'none' ? -1 : postProcessor === 'sigmoid' ? 0 : Number(postProcessor[1]),
   };
 }
+
+const shapeOf = ({ cols }: Pattern, { trees, flatSize, overlap }: ReturnType<typeof settle>) => ({
+  trees,
+  flat: cols <= flatSize,
+  copies: overlap?.lambda ?? 1,
+});
 
 export const tree: Learner<typeof options> = {
   name: 'tree',
@@ -78,14 +145,14 @@ export const tree: Learner<typeof options> = {
     const { growTrees } = await import('./grow.ts');
     const x = joinFeatures(unitFeatures(features));
     // Refuses before the work what could only fail in the middle of it.
-    estimateTree(x, labels, { trees: o.trees, flat: labels.cols <= o.flatSize }, context.threads);
+    estimateTree(x, labels, shapeOf(labels, o), context.threads);
     const trees = await growTrees(x, labels, o, context);
-    const { bias, beam, power } = o;
-    return treeModel({ width: widthOf(features), labels: labels.cols, bias, beam, power }, trees);
+    const { bias, beam, power, overlap } = o;
+    const merge = overlap && { merge: overlap.merge };
+    return treeModel({ width: widthOf(features), labels: labels.cols, bias, beam, power, ...merge }, trees);
   },
   estimate({ features, labels }, given, threads) {
-    const { trees, flatSize } = settle(given);
-    return estimateTree(joinFeatures(features), labels, { trees, flat: labels.cols <= flatSize }, threads);
+    return estimateTree(joinFeatures(features), labels, shapeOf(labels, settle(given)), threads);
   },
   load: loadTree,
 };

@@ -8,7 +8,7 @@ import { joinFeatures, unitFeatures } from '../features.ts';
 import type { Model, PredictOptions, Width } from '../learner.ts';
 import { explainLabel } from './explain.ts';
 import { type Level, levelFrom, levelTensors } from './level.ts';
-import { type Forest, type Found, openForest, plantForest, type Search } from './search.ts';
+import { type Forest, type Found, type Merge, openForest, plantForest, type Search } from './search.ts';
 
 export interface TreeConfig {
   width: Width;
@@ -16,6 +16,8 @@ export interface TreeConfig {
   bias: number;
   beam: number;
   power: number;
+  /** Absent where every label is in one cluster. */
+  merge?: Merge;
 }
 
 /** Rows searched per job and between two breaths. */

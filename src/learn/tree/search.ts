@@ -1,7 +1,7 @@
 // Levels laid out in one kernel memory for beam search, and the search itself. A forest never grows after it is
 // made, so its arrays may be looked at at any time. Runs in browsers; threads are the caller's business.
 import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
-import type { Csr } from '../../math/csr.ts';
+import type { Csr, Pattern } from '../../math/csr.ts';
 import type { Level } from './level.ts';
 
 /** Addresses and numbers a thread needs to search. */
@@ -15,11 +15,14 @@ export interface Forest {
   beam: number;
   /** Power of the hinge; 0 the sigmoid; -1 each level's own margin. */
   power: number;
+  merge: Merge;
   slots: number;
   slotBytes: number;
   slotCount: number;
   slotFlags: Int32Array;
   maxChildren: number;
+  /** Of the trees whose labels have several copies; 0 where none has. */
+  clusters: number;
 }
 
 export interface ForestOptions {
@@ -28,9 +31,13 @@ export interface ForestOptions {
   bias: number;
   beam: number;
   power: number;
+  merge?: Merge;
 }
 
-const headerBytes = 36;
+/** How the scores of a label's copies become one; matters only where a label has several in one tree. */
+export type Merge = 'mean' | 'max';
+
+const headerBytes = 52;
 /** How many threads may search at once. */
 const maxSlots = 16;
 
@@ -43,7 +50,9 @@ export function plantForest(
   const words = Math.ceil((o.features + 1) / 32);
   const slotCount = shared ? maxSlots : 1;
   const maxChildren = Math.max(1, ...trees.flat().map(({ shape }) => widest(shape.indptr)));
-  const slot = slotLayout({ ...o, maxChildren, trees: trees.length });
+  const copies = trees.map((levels) => findCopies(levels[levels.length - 1].shape));
+  const clusters = Math.max(0, ...copies.map((found) => found?.clusters ?? 0));
+  const slot = slotLayout({ ...o, maxChildren, clusters, trees: trees.length });
   const arraysOf = (level: Level) => [
     level.shape.indptr,
     level.shape.indices,
@@ -58,10 +67,16 @@ export function plantForest(
       (sum, { byteLength }) => sum + align(byteLength),
       align(bitmapBytes(level, words)),
     );
-  const bytes = trees.flat().reduce((sum, level) => sum + levelBytes(level), slotCount * slot.bytes);
+  const copyBytes = copies.reduce(
+    (sum, found) => sum + (found ? found.start.byteLength + found.places.byteLength : 0),
+    0,
+  );
+  const bytes = trees
+    .flat()
+    .reduce((sum, level) => sum + levelBytes(level), slotCount * slot.bytes + copyBytes);
   const arena = new Arena(createMemory(bytes + trees.flat().length * 64 + (1 << 16), shared));
   const { memory } = arena;
-  const planted = trees.map((levels) => {
+  const planted = trees.map((levels, t) => {
     const header = arena.allocate(levels.length * headerBytes);
     const views = levels.map((level, depth) => {
       const view = placeLevel(arena, level);
@@ -78,6 +93,8 @@ export function plantForest(
         view.shape.indices.byteOffset,
         view.features.byteOffset,
         view.chunkStart.byteOffset,
+        ...(depth === levels.length - 1 ? placeCopyMap(arena, copies[t]) : [0, 0, 0]),
+        childrenStride(maxChildren),
       ];
       new Uint32Array(memory.buffer, header + depth * headerBytes, fields.length).set(fields);
       return view;
@@ -88,6 +105,8 @@ export function plantForest(
     ...o,
     memory,
     maxChildren,
+    clusters,
+    merge: o.merge ?? 'mean',
     trees: planted.map(({ header, views }) => ({ header, levels: views.length })),
     slots: arena.allocate(slotCount * slot.bytes),
     slotBytes: slot.bytes,
@@ -96,6 +115,40 @@ export function plantForest(
   };
   return { forest, trees: planted.map(({ views }) => views) };
 }
+
+/** Where the copies of each label are. */
+interface CopyMap {
+  clusters: number;
+  /** Copies of one label at most. */
+  most: number;
+  /** labels + 1 offsets into `places`, which has a cluster and a position among its children for each copy. */
+  start: Uint32Array;
+  places: Uint32Array;
+}
+
+/** Undefined where no label has more than one copy. */
+function findCopies({ rows, cols, indptr, indices }: Pattern): CopyMap | undefined {
+  const start = new Uint32Array(cols + 1);
+  for (const label of indices) start[label + 1]++;
+  const most = start.reduce((most, count) => Math.max(most, count), 0);
+  if (most < 2) return undefined;
+  for (let label = 0; label < cols; label++) start[label + 1] += start[label];
+  const next = start.slice();
+  const places = new Uint32Array(2 * indices.length);
+  for (let cluster = 0; cluster < rows; cluster++) {
+    for (let i = indptr[cluster]; i < indptr[cluster + 1]; i++) {
+      places.set([cluster, i - indptr[cluster]], 2 * next[indices[i]]++);
+    }
+  }
+  return { clusters: rows, most, start, places };
+}
+
+/** The three fields of a header that tell of copies. */
+const placeCopyMap = (arena: Arena, copies: CopyMap | undefined): number[] =>
+  copies ? [arena.place(copies.start), arena.place(copies.places), copies.most] : [0, 0, 0];
+
+/** Bytes for the scores of one cluster's children. */
+const childrenStride = (maxChildren: number): number => align(maxChildren * 4);
 
 /** None where there are so many features that the bitmaps would be far larger than the weights. */
 function bitmapBytes({ shape, values }: Level, words: number): number {
@@ -135,7 +188,7 @@ function markRows(words: Uint32Array, { shape, chunkStart, features }: Level, pe
 }
 
 /** What one search in progress needs. */
-function slotLayout(o: ForestOptions & { maxChildren: number; trees: number }) {
+function slotLayout(o: ForestOptions & { maxChildren: number; clusters: number; trees: number }) {
   let bytes = 0;
   const take = (size: number) => {
     const offset = bytes;
@@ -154,6 +207,8 @@ function slotLayout(o: ForestOptions & { maxChildren: number; trees: number }) {
     spare: take(candidates * 8),
     sums: take(several ? o.labels * 8 : 0),
     reached: take(several ? o.labels * 4 : 0),
+    scores: take(o.clusters > 0 ? o.beam * childrenStride(o.maxChildren) : 0),
+    ranks: take(o.clusters * 4),
   };
   return { ...layout, bytes };
 }
@@ -174,6 +229,7 @@ export async function openForest(forest: Forest) {
 
 function openSearch(forest: Forest, kernels: Kernels) {
   const { memory, trees, power, beam } = forest;
+  const merge = forest.merge === 'max' ? 1 : 0;
   const layout = slotLayout({ ...forest, trees: trees.length });
 
   /** Ranks rows `from` to `to` of unit-length inputs; empty rows find nothing. */
@@ -183,6 +239,7 @@ function openSearch(forest: Forest, kernels: Kernels) {
     const [features, values] = [at('features'), at('values')];
     const [margins, hits, best, spare] = [at('margins'), at('hits'), at('best'), at('spare')];
     const [sums, reached] = trees.length > 1 ? [at('sums'), at('reached')] : [0, 0];
+    const [scoresOfAll, ranks] = [at('scores'), at('ranks')];
     const featureView = new Uint32Array(memory.buffer, features, forest.features + 1);
     const valueView = new Float32Array(memory.buffer, values, forest.features + 1);
     const mask = excluded ? at('excluded') : 0;
@@ -218,6 +275,9 @@ function openSearch(forest: Forest, kernels: Kernels) {
           sums,
           reached,
           found,
+          merge,
+          scoresOfAll,
+          ranks,
         );
       }
       return sums ? kernels.rankGathered(sums, reached, found, trees.length, limit, best) : found;
