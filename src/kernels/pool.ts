@@ -32,9 +32,13 @@ export interface RunOptions<Result> {
 export class Pool {
   readonly threads: number;
   readonly #workers: Worker[] = [];
+  /** Why a thread did not start. */
+  #broken: unknown;
 
+  /** The threads start at once, so that they are there when the caller has made its first jobs. */
   constructor(threads: number) {
     this.threads = threads;
+    for (let lane = 0; threads > 1 && lane < threads; lane++) this.#worker(lane).unref();
   }
 
   /** Runs all jobs and returns their results in job order. Jobs may be a generator: they are made as needed. */
@@ -67,6 +71,7 @@ export class Pool {
 
   /** Ends the threads; whatever they were doing is lost. */
   async close(): Promise<void> {
+    this.#broken = undefined;
     await Promise.all(this.#workers.splice(0).map((worker) => worker.terminate()));
   }
 
@@ -76,6 +81,7 @@ export class Pool {
     queue: Queue<Job, Result>,
     { signal, ahead = 0 }: RunOptions<Result>,
   ): Promise<unknown> {
+    if (this.#broken) throw this.#broken;
     const ended = new AbortController();
     const cancelled = new Promise<never>((_, reject) => {
       const cancel = () => reject(new UmbelError('cancelled', 'cancelled'));
@@ -97,7 +103,12 @@ export class Pool {
   }
 
   #worker(lane: number): Worker {
-    this.#workers[lane] ??= new Worker(builtFile(import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1')));
+    this.#workers[lane] ??= new Worker(builtFile(import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'))).once(
+      'error',
+      (error) => {
+        this.#broken = error;
+      },
+    );
     return this.#workers[lane];
   }
 }
