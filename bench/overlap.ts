@@ -1,0 +1,228 @@
+// Label disentanglement on real data: overlapping clusters against the plain tree, against random copies, by number of
+// copies, and on labels fused on purpose. Arguments: the folder of data sets, then flags; one experiment per run. Every
+// figure is a mean over seeds with its standard deviation. Writes bench/results/overlap-<experiment>.json.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type * as judged from '../src/judge/metric.ts';
+import type * as ranked from '../src/judge/ranking.ts';
+import type { Model, TrainingSet } from '../src/learn/learner.ts';
+import type * as registry from '../src/learn/registry.ts';
+import type * as options from '../src/options.ts';
+import { built } from './built.ts';
+import { disentanglement } from './disentangle.ts';
+import { machine, rounded } from './figures.ts';
+import { difficulties, fusedPattern, fuseLabels, similarityOrder } from './fuse.ts';
+import { linePlot } from './plot.ts';
+import { openSet, type RealSet } from './sets.ts';
+
+const { positionals, values: flags } = parseArgs({
+  allowPositionals: true,
+  options: {
+    experiment: { type: 'string', default: 'real' },
+    /** All that the experiment is about, where none is named. */
+    sets: { type: 'string' },
+    seeds: { type: 'string', default: '1,2,3' },
+    threads: { type: 'string', default: '2' },
+    /** Options of the tree for every row, plain or not. */
+    set: { type: 'string', multiple: true, default: [] },
+    out: { type: 'string', default: join('bench', 'results') },
+  },
+});
+
+const [{ findLearner }, { parseOptions }, { rankingMetrics }, { metricValue }] = await Promise.all([
+  built<typeof registry>('learn/registry.js'),
+  built<typeof options>('options.js'),
+  built<typeof ranked>('judge/ranking.js'),
+  built<typeof judged>('judge/metric.js'),
+]);
+const tree = await findLearner('tree');
+const seeds = flags.seeds.split(',').map(Number);
+const threads = Number(flags.threads);
+const depths = [1, 3, 5];
+
+type Settings = Record<string, unknown>;
+interface Run {
+  figures: Record<string, number>;
+  model: Model;
+}
+
+/** Trains and judges once. */
+async function run(
+  { train, test }: Pick<RealSet, 'train' | 'test'>,
+  settings: Settings,
+  seed: number,
+): Promise<Run> {
+  const given = Object.fromEntries(flags.set.map((pair) => pair.split('=', 2)));
+  const chosen = parseOptions(tree.options, { ...given, ...settings });
+  const started = performance.now();
+  const model = await tree.train(train, chosen, { seed, threads, progress: () => {} });
+  const trained = performance.now();
+  // Once to wake the threads.
+  await model.predict(test.features, { top: 5, threads });
+  const before = performance.now();
+  const ranking = await model.predict(test.features, { top: 5, threads });
+  const ended = performance.now();
+  const metrics = rankingMetrics(ranking, test.labels, { ks: depths });
+  const precision = depths.map((k) => {
+    const metric = metrics.find(({ name }) => name === `P@${k}`);
+    return [`P@${k}`, metric ? 100 * metricValue(metric) : Number.NaN];
+  });
+  const figures = {
+    ...Object.fromEntries(precision),
+    trainSeconds: (trained - started) / 1000,
+    microseconds: ((ended - before) / test.rows) * 1000,
+  };
+  return { figures, model };
+}
+
+const shown = (figures: Record<string, number>) =>
+  Object.entries(figures)
+    .map(([name, value]) => `${name} ${rounded(value)}`)
+    .join(', ');
+
+interface Row {
+  set: string;
+  variant: string;
+  [figure: string]: string | number | { mean: number; deviation: number };
+}
+
+/** A row of the results: each figure's mean over the seeds and how far it strays. */
+function summary(set: string, variant: string, runs: Record<string, number>[]): Row {
+  const figures = Object.keys(runs[0]).map((name) => {
+    const values = runs.map((figures) => figures[name]);
+    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+    const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+    const deviation = values.length > 1 ? Math.sqrt(squares / (values.length - 1)) : 0;
+    return [name, { mean: rounded(mean), deviation: rounded(deviation) }] as const;
+  });
+  const row: Row = { set, variant, ...Object.fromEntries(figures) };
+  return row;
+}
+
+const overlap = (lambda = 2, more: Settings = {}): Settings => ({
+  overlap: true,
+  'overlap.lambda': lambda,
+  ...more,
+});
+
+/** Variants side by side: seeds in the outer loop, so that a slow hour of the machine meets all of them. */
+async function compare(set: RealSet, variants: Record<string, Settings>): Promise<Row[]> {
+  const runs = new Map(Object.keys(variants).map((name) => [name, [] as Record<string, number>[]]));
+  for (const seed of seeds) {
+    for (const [name, settings] of Object.entries(variants)) {
+      const { figures } = await run(set, settings, seed);
+      runs.get(name)?.push(figures);
+      console.error(`${set.name}, ${name}, seed ${seed}: ${shown(figures)}`);
+    }
+  }
+  return [...runs].map(([name, figures]) => summary(set.name, name, figures));
+}
+
+/** Sets with few labels have no tree unless they must. */
+const clustered = (set: RealSet): Settings => (set.train.labels.cols <= 1000 ? { flatSize: 100 } : {});
+
+const experiments: Record<string, { sets: string[]; rows: (set: RealSet) => Promise<Row[]> }> = {
+  real: {
+    sets: ['yso-titles-l3', 'wordnet', 'cve-libraries', 'rcv1sub', 'delicious', 'bibtex'],
+    rows(set) {
+      const forced = clustered(set);
+      return compare(set, {
+        ...('flatSize' in forced && { flat: {} }),
+        plain: forced,
+        overlap: { ...forced, ...overlap() },
+      });
+    },
+  },
+  lambda: {
+    sets: ['yso-titles-l3', 'wordnet', 'cve-libraries'],
+    rows: (set) =>
+      compare(set, {
+        plain: {},
+        ...Object.fromEntries([1, 2, 3, 4, 5, 6].map((lambda) => [`lambda ${lambda}`, overlap(lambda)])),
+      }),
+  },
+  variants: {
+    sets: ['yso-titles-l3', 'wordnet', 'cve-libraries', 'delicious'],
+    rows(set) {
+      const forced = clustered(set);
+      const other = (settings: Settings) => ({ ...forced, ...overlap(2, settings) });
+      return compare(set, {
+        plain: forced,
+        overlap: other({}),
+        'random copies': other({ 'overlap.placement': 'random' }),
+        'ranker only': other({ 'overlap.update': 'ranker-only' }),
+        'positives all': other({ 'overlap.positives': 'all' }),
+        'positives matched': other({ 'overlap.positives': 'matched' }),
+        'merge mean': other({ 'overlap.merge': 'mean' }),
+        'merge max': other({ 'overlap.merge': 'max' }),
+        capped: other({ 'overlap.balance': 'capped' }),
+        'two rounds': other({ 'overlap.rounds': 2 }),
+        'two trees, no overlap': { ...forced, trees: 2 },
+      });
+    },
+  },
+  fused: { sets: ['yso-titles-l3', 'cve-libraries', 'wordnet'], rows: fusedRows },
+};
+
+async function fusedRows(set: RealSet): Promise<Row[]> {
+  const sparse = set.train.features.sparse;
+  if (!sparse) throw new Error(`${set.name} must have sparse features`);
+  const rows: Row[] = [];
+  for (const difficulty of difficulties) {
+    for (const size of [2, 4, 8]) {
+      const figures: Record<string, number>[] = [];
+      for (const seed of seeds) {
+        const order = similarityOrder(sparse, set.train.labels, seed);
+        const { partOf, fused } = fuseLabels(order, set.train.labels.cols, size, difficulty, seed);
+        const part = (given: TrainingSet) => ({
+          ...given,
+          labels: fusedPattern(given.labels, partOf, fused),
+        });
+        const both = { train: part(set.train), test: part(set.test) };
+        const plain = await run(both, {}, seed);
+        const ours = await run(both, overlap(), seed);
+        const [before, after] = [plain.figures['P@5'], ours.figures['P@5']];
+        const found = {
+          'plain P@5': before,
+          'overlap P@5': after,
+          'relative gain %': (100 * (after - before)) / before,
+          ...(size === 2 &&
+            (await disentanglement(ours.model, set.train, both.train, partOf, { seed, threads }))),
+        };
+        console.error(`${set.name}, ${difficulty}, ${size} parts, seed ${seed}: ${shown(found)}`);
+        figures.push(found);
+      }
+      rows.push(summary(set.name, `${difficulty}, ${size} parts`, figures));
+    }
+  }
+  return rows;
+}
+
+const [folder = ''] = positionals;
+const experiment = experiments[flags.experiment];
+if (!experiment) throw new Error(`experiment must be one of ${Object.keys(experiments).join(', ')}`);
+const rows: Row[] = [];
+for (const name of flags.sets?.split(',') ?? experiment.sets) {
+  const set = await openSet(name, folder);
+  if (set) rows.push(...(await experiment.rows(set)));
+}
+await mkdir(flags.out, { recursive: true });
+const file = join(flags.out, `overlap-${flags.experiment}`);
+const report = { machine: machine(), experiment: flags.experiment, seeds, threads, set: flags.set, rows };
+await writeFile(`${file}.json`, `${JSON.stringify(report, null, 2)}\n`);
+if (flags.experiment === 'lambda') await writeFile(`${file}.svg`, lambdaPlot(rows));
+
+/** P@5 of each set above its plain tree, by the number of copies. */
+function lambdaPlot(all: Row[]): string {
+  const names = [...new Set(all.map(({ set }) => set))];
+  const curves = names.map((name) => {
+    const own = all.filter(({ set }) => set === name);
+    const value = (row: Row) => (row['P@5'] as { mean: number }).mean;
+    return {
+      name,
+      points: own.slice(1).map((row, i) => [i + 1, value(row) - value(own[0])] as [number, number]),
+    };
+  });
+  return linePlot({ title: 'P@5 above the plain tree, by clusters per label (lambda)', curves });
+}
