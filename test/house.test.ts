@@ -67,6 +67,19 @@ describe('the house', () => {
     expect([...seen]).toEqual(expect.arrayContaining(['learn/tree/search.ts', 'kernels/wasm.ts']));
   });
 
+  it('the server and its packages are loaded by the command line alone', () => {
+    const others = files.filter((file) => !['server', 'cli'].includes(roomOf(file)));
+    const reach = (file: string) =>
+      importsOf(file)
+        .filter((path) => path.startsWith('.'))
+        .map((path) => resolveImport(file, path));
+    expect(others.flatMap(reach).filter((path) => path.startsWith('server/'))).toEqual([]);
+    const packages = files.filter((file) =>
+      importsOf(file).some((path) => /fastify|prom-client|typebox/.test(path)),
+    );
+    expect(packages.filter((file) => roomOf(file) !== 'server')).toEqual([]);
+  });
+
   it('no file is longer than 450 lines', () => {
     const long = files.filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 450);
     expect(long.map((file) => relative(root, join(root, file)))).toEqual([]);

@@ -3,7 +3,6 @@
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import cors from '@fastify/cors';
-import helmet from '@fastify/helmet';
 import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import fastify, { type FastifyReply, LogController } from 'fastify';
@@ -55,10 +54,6 @@ export async function startServer(options: ServeOptions): Promise<Server> {
       crews.set(name, await Crew.start({ name, folder, threads, limits, onTrouble }));
     }
     guard(app, access, limits);
-    await app.register(helmet, {
-      contentSecurityPolicy: { useDefaults: false, directives: policy },
-      hsts: false,
-    });
     if (options.cors.length > 0) await app.register(cors, { origin: options.cors, maxAge: 600 });
     await limitRate(app, limits);
     await app.register(swagger, { openapi: openapi(access.tokens !== undefined) });
@@ -85,7 +80,7 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     },
     async close() {
       access.closing = true;
-      await app.close();
+      await closeConnections(app);
       await Promise.all(Array.from(crews.values(), (crew) => crew.close()));
     },
   };
@@ -114,6 +109,8 @@ function makeApp({ limits, trustProxy, log }: ServeOptions): App {
       socket.end(`${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     },
   }).withTypeProvider<TypeBoxProvider>();
+  // Who sends plain text means something else.
+  app.removeContentTypeParser('text/plain');
   app.setValidatorCompiler(compileValidator);
   // Schemas of answers are documentation; whoever answers has the types.
   app.setSerializerCompiler(() => JSON.stringify);
@@ -136,15 +133,29 @@ function makeApp({ limits, trustProxy, log }: ServeOptions): App {
   return app;
 }
 
-/** Pages of our own need nothing from elsewhere. */
-const policy = {
-  defaultSrc: ["'self'"],
-  styleSrc: ["'self'", "'unsafe-inline'"],
-  imgSrc: ["'self'", 'data:'],
-  objectSrc: ["'none'"],
-  baseUri: ["'none'"],
-  formAction: ["'self'"],
-  frameAncestors: ["'none'"],
+/** How long clients have to take their last answers. */
+const farewellMs = 30_000;
+
+/** Waits for answers under way. Connections that are kept open for a next request are not waited for. */
+async function closeConnections(app: App): Promise<void> {
+  const idle = setInterval(() => app.server.closeIdleConnections(), 50);
+  const late = setTimeout(() => app.server.closeAllConnections(), farewellMs);
+  await app.close();
+  clearInterval(idle);
+  clearTimeout(late);
+}
+
+/** On every answer. Pages of our own need nothing from elsewhere; encryption is the business of a proxy. */
+const securityHeaders = {
+  'content-security-policy': [
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'",
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
 };
 
 /** Routes that need no token and count for no limit. */
@@ -155,6 +166,7 @@ function guard(app: App, access: { tokens?: Buffer[]; closing: boolean }, limits
   let inProgress = 0;
   app.addHook('onRequest', (request, reply, done) => {
     const config = request.routeOptions.config as { open?: boolean };
+    reply.headers(securityHeaders);
     reply.raw.once('close', () => inProgress--);
     if (++inProgress > limits.requests && !config.open) {
       const rule = `at most ${limits.requests} requests may be in progress`;

@@ -3,10 +3,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { collect } from '../data/dataset.ts';
 import { openSamples } from '../data/formats.ts';
-import { badInput, UmbelError } from '../errors.ts';
+import { badInput } from '../errors.ts';
 import { evaluate, evaluateOptions } from '../judge/evaluate.ts';
 import { parseOptions } from '../options.ts';
-import { type Failure, packError } from './problem.ts';
+import { type Failure, packError, renamePlaces } from './problem.ts';
 import type { EvaluateQuery, EvaluationReport } from './schemas.ts';
 import { loadServed } from './served.ts';
 
@@ -49,14 +49,12 @@ async function judge({ folder, file, format, query }: Evaluation): Promise<Evalu
   };
 }
 
-/** The same error, naming the upload and not our file. */
-function anonymous(error: unknown): unknown {
-  if (!(error instanceof UmbelError) || error.detail.file === undefined) return error;
-  return new UmbelError(error.code, error.rule, { ...error.detail, file: uploadName });
-}
-
 const post = (judged: Judged) => parentPort?.postMessage(judged);
-judge(workerData as Evaluation).then(
+const evaluation = workerData as Evaluation;
+judge(evaluation).then(
   (report) => post({ report }),
-  (error) => post({ failure: packError(anonymous(error)) }),
+  (error) => {
+    const names = { [evaluation.file]: uploadName, [evaluation.folder]: 'model' };
+    post({ failure: packError(renamePlaces(error, names)) });
+  },
 );

@@ -88,6 +88,15 @@ function framework(status: number, code: string, message: string): ErrorBody['er
   return { code: 'input', message };
 }
 
+/** The same error, in which places of this machine have other names. */
+export function renamePlaces(error: unknown, names: Record<string, string>): unknown {
+  if (!(error instanceof UmbelError)) return error;
+  const { code, rule, detail } = error;
+  const rename = (text: string) =>
+    Object.entries(names).reduce((renamed, [place, name]) => renamed.replaceAll(place, name), text);
+  return new UmbelError(code, rename(rule), { ...detail, file: detail.file && rename(detail.file) });
+}
+
 /** An error on its way between threads. */
 export type Failure = { umbel: [ErrorCode, string, ErrorDetail] } | { message: string };
 

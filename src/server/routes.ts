@@ -15,7 +15,7 @@ import { evaluateOptions } from '../judge/evaluate.ts';
 import type { Crew } from './crew.ts';
 import { evaluateUpload } from './evaluation.ts';
 import type { Limits } from './limits.ts';
-import { Problem } from './problem.ts';
+import { Problem, renamePlaces } from './problem.ts';
 import {
   ErrorBody,
   type EvaluateQuery,
@@ -109,9 +109,12 @@ export function registerModels(app: App, serving: Serving): void {
         response: answers(ModelDetail),
       },
     },
-    async ({ params }) => {
+    async ({ params, log }) => {
       const crew = findCrew(serving, params.model);
-      await crew.reload();
+      await crew.reload().catch((error) => {
+        log.error(error);
+        throw renamePlaces(error, { [crew.folder]: crew.name });
+      });
       return crew.detail;
     },
   );
