@@ -263,7 +263,7 @@ class Hand {
 
   /** Ends the thread now; its work fails with this error. */
   abandon(error: Problem): void {
-    for (const job of this.#drain()) job.reject(error);
+    this.#die(error, error);
     this.#worker.terminate();
   }
 
@@ -281,19 +281,18 @@ class Hand {
     if (this.#given.size === 0) this.#retired?.();
   }
 
-  #die(error: Error): void {
-    const lost = new Problem('unavailable', 'the thread at work on this request ended', 'try again');
-    for (const job of this.#drain()) job.reject(lost);
+  /** Whoever waits gets `lost`, the crew is told `error`. */
+  #die(
+    error: Error,
+    lost = new Problem('unavailable', 'the thread at work on this ended', 'try again'),
+  ): void {
+    const jobs = [...this.#given.values()].flat();
+    this.#given.clear();
+    for (const job of jobs) job.reject(lost);
     const tell = this.onDeath;
     this.onDeath = () => {};
     tell(error);
     this.#retired?.();
-  }
-
-  #drain(): Job[] {
-    const jobs = [...this.#given.values()].flat();
-    this.#given.clear();
-    return jobs;
   }
 }
 

@@ -37,7 +37,7 @@ import {
   uploadFormats,
 } from './schemas.ts';
 import { suggestLines } from './stream.ts';
-import type { TypeBoxProvider } from './validate.ts';
+import { compileValidator, type TypeBoxProvider } from './validate.ts';
 
 export type App = FastifyInstance<
   RawServerDefault,
@@ -201,6 +201,12 @@ export function registerModels(app: App, serving: Serving): void {
 
 type AnswersOf = (schema: object) => object;
 
+/** What comes as a stream is checked as it is read. */
+const exceptStreams: typeof compileValidator = (part) => {
+  const check = compileValidator(part);
+  return (value: unknown) => (value instanceof Readable ? true : check(value));
+};
+
 function registerBatch(app: App, serving: Serving, answers: AnswersOf): void {
   const { limits } = serving;
   app.addContentTypeParser([ndjson, 'application/jsonl'], (_request, payload, done) => done(null, payload));
@@ -219,11 +225,7 @@ function registerBatch(app: App, serving: Serving, answers: AnswersOf): void {
         body: { content: { 'application/json': { schema: Type.Array(Input) }, [ndjson]: { schema: lines } } },
         response: answers(Type.Array(Suggestions)),
       },
-      // Lines are checked one by one.
-      validatorCompiler: (part) => {
-        const check = app.validatorCompiler?.(part) ?? (() => true);
-        return (value: unknown) => (value instanceof Readable ? true : check(value));
-      },
+      validatorCompiler: exceptStreams,
     },
     async ({ params, query, body }, reply) => {
       const crew = findCrew(serving, params.model);
@@ -264,11 +266,12 @@ function registerEvaluate(app: App, serving: Serving, answers: AnswersOf): void 
         tags: ['models'],
         summary: 'Measure the model on an uploaded file with labels',
         description: `The body is the file as plain text: ${uploadFormats.join(', ')}. One evaluation at a time.`,
-        consumes: [...Object.keys(mediaFormats), 'text/plain'],
+        body: { content: Object.fromEntries([...Object.keys(mediaFormats), 'text/plain'].map(asText)) },
         params: ModelParams,
         querystring: evaluateQuery(evaluateOptions),
         response: answers(EvaluationReport),
       },
+      validatorCompiler: exceptStreams,
     },
     async (request, reply) => {
       const crew = findCrew(serving, request.params.model);
@@ -294,6 +297,8 @@ function registerEvaluate(app: App, serving: Serving, answers: AnswersOf): void 
     },
   );
 }
+
+const asText = (type: string) => [type, { schema: Type.String({ description: 'The file.' }) }];
 
 const mediaType = ({ headers }: FastifyRequest) =>
   (headers['content-type'] ?? '').split(';')[0].trim().toLowerCase();
