@@ -141,6 +141,7 @@ export class Crew {
     this.evaluation = null;
     this.#take(hands);
     for (const hand of old) hand.retire();
+    this.#flush();
   }
 
   #take(hands: Hand[]): void {
@@ -158,10 +159,14 @@ export class Crew {
     while (!this.#closed && this.#hands.length < this.#options.threads) {
       try {
         const hand = await Hand.start(this.#options.folder);
+        const isSame = hand.loaded.version === this.#loaded.version;
         // A reload may have filled the place.
-        if (this.#hands.length >= this.#options.threads) return void hand.retire();
-        this.#take([...this.#hands, hand]);
-        this.#flush();
+        if (isSame && !this.#closed && this.#hands.length < this.#options.threads) {
+          this.#take([...this.#hands, hand]);
+          this.#flush();
+        } else hand.retire();
+        // The folder has another model by now, and all threads must have the same.
+        if (!isSame && !this.#closed) await this.reload();
       } catch (failure) {
         this.#options.onTrouble(failure);
         await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -191,12 +196,13 @@ export class Crew {
   /** Refuses what has waited too long, and gives up a thread that is stuck. */
   #expire(): void {
     const now = performance.now();
-    const rule = `requests must be answered within ${this.#options.limits.seconds} seconds`;
+    const { seconds } = this.#options.limits;
+    const rule = `requests must be answered within ${seconds} seconds`;
     const late = new Problem('timeout', rule, 'try again later, with less at once');
     while (this.#waiting.length > 0 && this.#waiting[0].deadline < now) {
       for (const job of this.#draw(0)) job.reject(late);
     }
-    for (const hand of this.#hands) if (hand.oldest < now) hand.abandon(late);
+    for (const hand of this.#hands) if (now - hand.busySince > 1000 * seconds) hand.abandon(late);
   }
 }
 
@@ -206,6 +212,7 @@ class Hand {
   readonly #worker: Worker;
   readonly #given = new Map<number, Job[]>();
   #next = 0;
+  #began = 0;
   #retired: (() => void) | undefined;
   onFree = () => {};
   onDeath = (_error: unknown) => {};
@@ -239,13 +246,13 @@ class Hand {
     return this.#given.size;
   }
 
-  /** When the work that was given first should have been done. */
-  get oldest(): number {
-    for (const [job] of this.#given.values()) return job.deadline;
-    return Number.POSITIVE_INFINITY;
+  /** When it began with the message it is at work on; never, where it has none. */
+  get busySince(): number {
+    return this.#given.size > 0 ? this.#began : Number.POSITIVE_INFINITY;
   }
 
   give(jobs: Job[]): void {
+    if (this.#given.size === 0) this.#began = performance.now();
     const id = this.#next++;
     this.#given.set(id, jobs);
     this.#worker.postMessage({ id, asks: jobs.map(({ ask }) => ask) } satisfies Order);
@@ -271,6 +278,7 @@ class Hand {
     if (!('id' in message)) return;
     const jobs = this.#given.get(message.id) ?? [];
     this.#given.delete(message.id);
+    this.#began = performance.now();
     // First the thread gets its next work, then the sockets theirs.
     this.onFree();
     for (const [i, job] of jobs.entries()) {
