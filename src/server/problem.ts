@@ -59,7 +59,10 @@ export function renderError(error: unknown): Rendered {
     const { code, message, hint } = error;
     return { status: error.statusCode, body: { error: { code, message, hint } }, ours: false };
   }
-  const { statusCode = 500, code = '', message } = error as Partial<Problem> & { message: string };
+  const { statusCode = 500, code = '', message } = error as Error & { statusCode?: number; code?: string };
+  // Nobody reads this, but it must not count as our fault.
+  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE')
+    return renderError(new Problem('unavailable', 'the client is gone'));
   // The framework's own: a body that is no JSON, too long, of a type nobody reads.
   if (statusCode >= 400 && statusCode < 500)
     return { status: statusCode, body: { error: framework(statusCode, code, message) }, ours: false };
