@@ -8,8 +8,14 @@ export { type Label, Vocabulary } from './data/vocabulary.ts';
 export { UmbelError } from './errors.ts';
 export { compare } from './judge/bootstrap.ts';
 export { evaluate, type Report, rowMetrics } from './judge/evaluate.ts';
-export { Classifier, type Suggestion, type SuggestOptions, type TrainOptions } from './learn/classifier.ts';
-export type { Explanation, Learner, Model } from './learn/learner.ts';
+export {
+  Classifier,
+  type LabelSense,
+  type Suggestion,
+  type SuggestOptions,
+  type TrainOptions,
+} from './learn/classifier.ts';
+export type { Explanation, Learner, Model, Sense } from './learn/learner.ts';
 export { findLearner, learnerNames } from './learn/registry.ts';
 export type { Csr, Pattern, Ranking } from './math/csr.ts';
 export { loadModel, saveModel } from './store/folder.ts';

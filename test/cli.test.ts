@@ -189,6 +189,52 @@ describe('umbel', () => {
     expect((await umbel(...explain, 'The ski')).stderr).toMatch(/did you mean The sky\?/);
   });
 
+  it('tells the senses of a label that lies in several clusters', async () => {
+    const parts = ['engine', 'wheel', 'brake', 'gear', 'clutch', 'pump', 'valve', 'piston'];
+    const clothes = ['skirt', 'shirt', 'scarf', 'glove', 'hat', 'sock', 'coat', 'shoe'];
+    const lines = Array.from({ length: 320 }, (_, i) => {
+      const [words, place] = i % 2 ? [parts, 'car'] : [clothes, 'fashion'];
+      const [word, other] = [words[(i >> 1) % 8], words[(i >> 2) % 8]];
+      const labels = i % 4 < 2 ? [word, 'belt'] : [word];
+      return JSON.stringify({
+        id: `t${i}`,
+        text: `${i % 4 < 2 ? 'belt ' : ''}${word} ${other} ${place}`,
+        labels,
+      });
+    });
+    await writeFile(join(folder, 'belts.jsonl'), lines.join('\n'));
+    const settings = ['flatSize=1', 'leafSize=5', 'branching=4', 'beam=2', 'overlap=true'];
+    const set = settings.flatMap((setting) => ['--set', setting]);
+    await json('train', '--train', 'belts.jsonl', '--out', 'belts', ...set);
+
+    const { label, senses } = await json('senses', '--model', 'belts', '--label', 'BELT');
+    expect(label).toBe('belt');
+    const told = senses as { share: number; words: { word: string }[]; examples: string[] }[];
+    expect(told).toHaveLength(2);
+    expect(told.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1);
+    for (const { examples } of told) expect(examples).toHaveLength(3);
+    const places = told.map(({ examples }) => [...new Set(examples.map((text) => text.split(' ').at(-1)))]);
+    expect(places.sort()).toEqual([['car'], ['fashion']]);
+
+    const { labels } = await json('senses', '--model', 'belts', '--top', '3');
+    expect((labels as { label: string }[])[0].label).toBe('belt');
+    const shown = await umbel('senses', '--model', 'belts', '--label', 'belt');
+    expect(shown.stdout).toMatch(/^belt {2}2 senses\n\n1\. \d+\.\d\d% of its samples/);
+    expect(shown.stdout).toMatch(/\nwords {3}.*\nbeside {2}.*\ntexts {3}belt .* (car|fashion)\n/);
+
+    await json('train', '--train', 'all.csv', '--learner', 'popular', '--out', 'senseless', ...delimiter);
+    for (const [args, message] of [
+      [['--model', 'belts', '--label', 'bell'], /did you mean belt\?/],
+      [['--model', 'belts'], /either --label or --top must be given/],
+      [['--model', 'senseless', '--top', '5'], /must have labels in several clusters.*overlap=true/],
+      [['--model', 'senseless', '--label', 'sky'], /must have labels in several clusters/],
+    ] as const) {
+      const { code, stderr } = await umbel('senses', ...args);
+      expect(stderr).toMatch(message);
+      expect(code).toBe(2);
+    }
+  });
+
   it('names the depth of label reports, and shows none beyond --top', async () => {
     await json('train', '--train', 'all.csv', '--learner', 'popular', '--out', 'deep', ...delimiter);
     const flags = ['--model', 'deep', '--test', 'all.csv', '--top', '1', '--against', 'deep', ...delimiter];
@@ -226,7 +272,7 @@ describe('umbel', () => {
   });
 
   it('explains every verb with an example', async () => {
-    for (const verb of ['train', 'predict', 'explain', 'evaluate']) {
+    for (const verb of ['train', 'predict', 'explain', 'senses', 'evaluate']) {
       const { code, stdout } = await umbel(verb, '--help');
       expect(code).toBe(0);
       expect(stdout).toMatch(/Examples?:\n {2}/);

@@ -47,7 +47,7 @@ async function explain(terminal: Terminal, flags: ExplainFlags) {
 }
 
 /** The id of a label that is given by its id, or by a name that no other has. */
-function findLabel(given: string, vocabulary: Vocabulary): string {
+export function findLabel(given: string, vocabulary: Vocabulary): string {
   if (vocabulary.column(given) !== undefined) return given;
   const labels = Array.from(vocabulary, ({ id, name = id }) => ({ id, name }));
   const found = labels.filter(({ name }) => name.toLowerCase() === given.toLowerCase());

@@ -10,6 +10,7 @@ import { registerExplain } from './explain.ts';
 import { registerLabels } from './labels.ts';
 import { registerPredict } from './predict.ts';
 import { fail } from './run.ts';
+import { registerSenses } from './senses.ts';
 import { registerServe } from './serve.ts';
 import { registerTrain } from './train.ts';
 
@@ -27,6 +28,7 @@ registerData(program);
 registerTrain(program);
 registerPredict(program);
 registerExplain(program);
+registerSenses(program);
 registerEvaluate(program);
 registerLabels(program);
 registerServe(program);

@@ -8,7 +8,7 @@ import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.t
 import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
 import { checkCancelled, type Progress, quiet } from '../progress.ts';
-import type { Estimate, Explanation, Learner, Model, TrainContext, Width } from './learner.ts';
+import type { Estimate, Explanation, Learner, Model, Sense, TrainContext, Width } from './learner.ts';
 import { type Inputs, Preparation, preparationOptions, type Running } from './preparation.ts';
 import { defaultLearner, findLearner } from './registry.ts';
 
@@ -17,6 +17,12 @@ export interface Suggestion {
   label: string;
   name: string;
   score: number;
+}
+
+/** One of the places of a label in the model: what the label means there. */
+export interface LabelSense extends Omit<Sense, 'words' | 'neighbours'> {
+  words: { word: string; weight: number; elsewhere: number }[];
+  neighbours: { label: string; name: string; similarity: number }[];
 }
 
 export interface TrainOptions extends Partial<TrainContext> {
@@ -168,6 +174,48 @@ export class Classifier {
     if (!this.#model.explain) throw badUsage('learner must be able to explain', { value: this.learner });
     const features = await this.#features(inputs, { threads: 1 });
     return this.#model.explain(selectFeatures(features, [0]), column);
+  }
+
+  /** What each copy of a label stands for, in a model trained with overlapping clusters. */
+  senses(label: string): LabelSense[] {
+    const column = this.vocabulary.column(label);
+    if (column === undefined) throw badUsage('label id must be in the vocabulary', { value: label });
+    if (!this.#model.senses) throw this.#withoutSenses();
+    return this.#model.senses(column).map((sense) => ({
+      ...sense,
+      words: sense.words
+        .filter(({ feature }) => feature < this.features)
+        .map(({ feature, ...rest }) => ({ word: this.featureName(feature), ...rest })),
+      neighbours: sense.neighbours.map(({ label, similarity }) => ({
+        label: this.vocabulary.label(label).id,
+        name: this.vocabulary.name(label),
+        similarity,
+      })),
+    }));
+  }
+
+  /**
+   * The labels whose senses lie farthest apart, from 1 (no two training rows of different senses have a word in common)
+   * to 0 (rows of different senses are as similar as rows of the same). Senses with few rows count less.
+   */
+  sensesTop(n: number): { label: string; name: string; apart: number }[] {
+    checkPositive('n', n);
+    if (!this.#model.sensesApart) throw this.#withoutSenses();
+    return this.#model
+      .sensesApart()
+      .slice(0, n)
+      .map(({ label, apart }) => ({
+        label: this.vocabulary.label(label).id,
+        name: this.vocabulary.name(label),
+        apart,
+      }));
+  }
+
+  #withoutSenses() {
+    return badUsage('model must have labels in several clusters', {
+      value: this.learner,
+      hint: 'train the tree learner with --set overlap=true, on more labels than its flatSize',
+    });
   }
 
   /** Whether inputs are texts: trained on text, the model brings its own vectoriser. */

@@ -56,6 +56,10 @@ export interface Model {
   predict(inputs: Features, options: PredictOptions): Promise<Ranking>;
   /** Why one input (one row) got, or did not get, a label; undefined where the label was out of reach. */
   explain?(input: Features, label: number): Promise<Explanation | undefined>;
+  /** What each copy of a label stands for; absent where the model keeps every label in one place. */
+  senses?(label: number): Sense[];
+  /** Labels with several senses, those that lie farthest apart first; how far, from 0 to 1. */
+  sensesApart?(): { label: number; apart: number }[];
   save(parts: PartWriter): Promise<Json>;
 }
 
@@ -84,4 +88,23 @@ export interface ExplanationStep {
   factor: number;
   /** Feature columns (dense ones follow the sparse ones) by descending absolute contribution. */
   contributions: { feature: number; value: number }[];
+}
+
+/** One of the clusters a label lies in: what the label means there. */
+export interface Sense {
+  /** Which tree of the model, from 0. */
+  tree: number;
+  cluster: number;
+  /** Training rows with the label for which the tree prefers this cluster to the label's others, and their share. */
+  rows: number;
+  share: number;
+  /**
+   * Features that tell this sense from the others, the most telling first: their mean in these rows, and the largest
+   * mean in the rows of another sense. For a label with one sense its weights.
+   */
+  words: { feature: number; weight: number; elsewhere: number }[];
+  /** The other labels here, those first that these words speak for: by the cosine with their weights above zero. */
+  neighbours: { label: number; similarity: number }[];
+  /** Training texts (or ids) of this sense, the most typical first. */
+  examples: string[];
 }

@@ -11,6 +11,7 @@ import { type Level, levelFrom, levelTensors } from './level.ts';
 import { joinFound, searchAll } from './model.ts';
 import { matchedPositives, type Overlap, placeCopies } from './overlap.ts';
 import { openForest, plantForest } from './search.ts';
+import { findSenses, type SenseRecord } from './senses.ts';
 import { type LevelTask, type SolveOptions, trainLevels } from './solve.ts';
 
 export type GrowOptions = ChainOptions &
@@ -22,6 +23,12 @@ export type GrowOptions = ChainOptions &
     /** Absent: every label is in one cluster. */
     overlap?: Overlap;
   };
+
+export interface GrownTree {
+  levels: Level[];
+  /** Where labels may lie in several clusters; its examples are training rows. */
+  senses?: SenseRecord;
+}
 
 /** What all trees of one training run share. */
 interface Ground {
@@ -41,7 +48,7 @@ export async function growTrees(
   labels: Pattern,
   options: GrowOptions,
   context: TrainContext,
-): Promise<Level[][]> {
+): Promise<GrownTree[]> {
   const { Pool } = await import('../../kernels/pool.ts');
   const arena = new Arena(createMemory(1 << 20, true));
   const pool = new Pool(context.threads);
@@ -49,17 +56,14 @@ export async function growTrees(
   const byLabel = transpose(labels);
   const ground: Ground = { arena, pool, x, placed, labels, byLabel, options, context };
   try {
-    const trees: Level[][] = [];
+    const trees: GrownTree[] = [];
     for (let t = 0; t < options.trees; t++) {
       const seed = `${context.seed} tree ${t}`;
       const chain = await buildChain(arena, placed, labels, byLabel, options, seed, pool, context);
       const { overlap } = options;
       // Where all labels hang from the root there are no clusters to choose from.
-      const grown =
-        overlap && chain.length > 1
-          ? growOverlapping(ground, chain, overlap, seed)
-          : growLevels(ground, levelTasks(labels, chain), [], seed, '');
-      trees.push(await grown);
+      if (overlap && chain.length > 1) trees.push(await growOverlapping(ground, chain, overlap, seed));
+      else trees.push({ levels: await growLevels(ground, levelTasks(labels, chain), [], seed, '') });
     }
     return trees;
   } finally {
@@ -76,7 +80,7 @@ async function growOverlapping(
   chain: Pattern[],
   overlap: Overlap,
   seed: string,
-): Promise<Level[]> {
+): Promise<GrownTree> {
   const { x, labels, byLabel, options, context } = ground;
   const upper = chain.slice(0, -1);
   const grow = (tasks: LevelTask[], above: Level[], round: number) =>
@@ -93,8 +97,10 @@ async function growOverlapping(
       continue;
     }
     const frozen = overlap.update === 'ranker-only' ? matcher : [];
-    const levels = [...frozen, ...(await grow(tasks.slice(frozen.length), frozen, round))];
-    return levels.with(last, { ...levels[last], shape: leaves });
+    const grown = [...frozen, ...(await grow(tasks.slice(frozen.length), frozen, round))];
+    const levels = grown.with(last, { ...grown[last], shape: leaves });
+    const again = frozen.length ? reached : await reachedNodes(x, levels.slice(0, -1), options, context);
+    return { levels, senses: findSenses(x, byLabel, again, leaves, overlap.examples) };
   }
 }
 

@@ -293,7 +293,7 @@ describe('the tree learner with overlap', () => {
     const options = parseOptions(tree.options, { ...small, ...overlap, 'overlap.rounds': 2 });
     const whole = await tree.train(set, options, { seed: 5, threads: 1, progress: quiet });
     const kept = new Map<string, Tensors>();
-    for (const pieces of [1, 3, 5, 7]) {
+    const keep = (pieces: number) => {
       const stop = new AbortController();
       const checkpoint = {
         load: async (name: string) => kept.get(name),
@@ -302,11 +302,18 @@ describe('the tree learner with overlap', () => {
           if (kept.size === pieces) stop.abort();
         },
       };
-      const context = { seed: 5, threads: 1, progress: quiet, checkpoint };
-      const run = tree.train(set, options, { ...context, signal: stop.signal });
-      if (pieces < 7) await expect(run).rejects.toMatchObject({ code: 'cancelled' });
-      else expect((await saved(await run)).parts).toEqual((await saved(whole)).parts);
+      return tree.train(set, options, {
+        seed: 5,
+        threads: 1,
+        progress: quiet,
+        checkpoint,
+        signal: stop.signal,
+      });
+    };
+    for (const pieces of [1, 3, 5, 7]) {
+      await expect(keep(pieces)).rejects.toMatchObject({ code: 'cancelled' });
     }
+    expect((await saved(await keep(8))).parts).toEqual((await saved(whole)).parts);
     expect(kept.size).toBe(7);
   });
 
@@ -314,6 +321,26 @@ describe('the tree learner with overlap', () => {
     const flat = { flatSize: 1000 };
     const [plain, other] = [await train(set, flat), await train(set, { ...flat, ...overlap, beam: 10 })];
     expect((await saved(other)).parts).toEqual((await saved(plain)).parts);
+  });
+
+  it('tells the senses of its labels, also after saving and loading', async () => {
+    const named = { ...set, ids: Array.from({ length: set.rows }, (_, row) => `id ${row}`) };
+    const trained = await train(named, { ...overlap, trees: 2, 'overlap.examples': 2 });
+    const { config, parts } = await saved(trained);
+    const loaded = await tree.load(config, { read: async (name) => parts.get(name) ?? {} });
+    expect(loaded.sensesApart?.()).toEqual(trained.sensesApart?.());
+    const [{ label }] = trained.sensesApart?.() ?? [];
+    const senses = trained.senses?.(label) ?? [];
+    expect(loaded.senses?.(label)).toEqual(senses);
+    expect(new Set(senses.map((sense) => sense.tree)).size).toBe(2);
+    for (const { examples, words, rows } of senses.filter((sense) => sense.rows > 1)) {
+      expect(examples).toHaveLength(2);
+      for (const id of examples) expect(rowIndices(set.labels, Number(id.slice(3)))).toContain(label);
+      expect(words.length).toBeGreaterThan(0);
+      expect(rows).toBeLessThanOrEqual(set.rows);
+    }
+    expect(model.senses).toBeUndefined();
+    expect(model.sensesApart).toBeUndefined();
   });
 
   it('may move labels with one copy each', async () => {

@@ -8,6 +8,7 @@ import type { Learner } from '../learner.ts';
 import { estimateTree } from './estimate.ts';
 import { loadTree, treeModel } from './model.ts';
 import type { Overlap } from './overlap.ts';
+import { keepTexts } from './senses.ts';
 
 const options = {
   preset: choice('xr-linear', ['xr-linear', 'parabel'], 'sets the defaults of the options that say "preset"'),
@@ -76,6 +77,13 @@ const options = {
     ['matched', 'random'],
     'random puts as many copies anywhere, for comparison',
   ),
+  'overlap.examples': integer(
+    3,
+    'training texts kept with the model for each sense of a label (umbel senses)',
+    {
+      min: 0,
+    },
+  ),
 };
 type Options = OptionsOf<typeof options>;
 
@@ -139,7 +147,7 @@ export const tree: Learner<typeof options> = {
   summary:
     'a tree of linear classifiers (XR-Linear, Parabel): the one to start with, up to millions of labels',
   options,
-  async train({ features, labels }, given, context) {
+  async train({ features, labels, texts, ids }, given, context) {
     const o = settle(given);
     // A page that only predicts need not load this.
     const { growTrees } = await import('./grow.ts');
@@ -147,9 +155,15 @@ export const tree: Learner<typeof options> = {
     // Refuses before the work what could only fail in the middle of it.
     estimateTree(x, labels, shapeOf(labels, o), context.threads);
     const trees = await growTrees(x, labels, o, context);
+    const records = trees.flatMap(({ senses }) => senses ?? []);
+    const senses = keepTexts(records, (row) => texts?.[row] ?? ids?.[row] ?? `row ${row + 1}`);
     const { bias, beam, power, overlap } = o;
     const merge = overlap && { merge: overlap.merge };
-    return treeModel({ width: widthOf(features), labels: labels.cols, bias, beam, power, ...merge }, trees);
+    return treeModel(
+      { width: widthOf(features), labels: labels.cols, bias, beam, power, ...merge },
+      trees.map(({ levels }) => levels),
+      senses,
+    );
   },
   estimate({ features, labels }, given, threads) {
     return estimateTree(joinFeatures(features), labels, shapeOf(labels, settle(given)), threads);

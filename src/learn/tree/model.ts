@@ -9,6 +9,20 @@ import type { Model, PredictOptions, Width } from '../learner.ts';
 import { explainLabel } from './explain.ts';
 import { type Level, levelFrom, levelTensors } from './level.ts';
 import { type Forest, type Found, type Merge, openForest, plantForest, type Search } from './search.ts';
+import {
+  describeSenses,
+  type SenseRecord,
+  sensesFrom,
+  senseTensors,
+  textsFrom,
+  textTensors,
+} from './senses.ts';
+
+/** One record for each tree, whose examples are numbers of texts. */
+interface Senses {
+  records: SenseRecord[];
+  texts: string[];
+}
 
 export interface TreeConfig {
   width: Width;
@@ -36,7 +50,12 @@ export const prepareSearch: Prepare<Forest, BatchJob, Found> = async (forest) =>
   return ({ x, top, excluded }) => search(x, 0, x.rows, top, excluded);
 };
 
-export async function treeModel(config: TreeConfig, grown: Level[][]): Promise<Model> {
+/** Without senses, records are empty: every label is in one place. */
+export async function treeModel(
+  config: TreeConfig,
+  grown: Level[][],
+  senses: Senses = { records: [], texts: [] },
+): Promise<Model> {
   const { width, labels } = config;
   const features = width.sparse + width.dense;
   const { forest, trees } = plantForest(grown, { ...config, features }, inNode);
@@ -52,7 +71,32 @@ export async function treeModel(config: TreeConfig, grown: Level[][]): Promise<M
       const x = joinFeatures(unitFeatures(input));
       return explainLabel(x, label, trees, config);
     },
-    save: (parts) => saveTrees(parts, config, trees),
+    ...(senses.records.length > 0 && sensesOf(trees, senses)),
+    save: (parts) => saveTrees(parts, config, trees, senses),
+  };
+}
+
+/** Words and neighbours told of each sense. */
+const mostTold = 20;
+
+function sensesOf(trees: Level[][], { records, texts }: Senses): Pick<Model, 'senses' | 'sensesApart'> {
+  return {
+    senses(label) {
+      return trees.flatMap((levels, tree) =>
+        describeSenses(label, tree, levels[levels.length - 1], records[tree], texts, mostTold),
+      );
+    },
+    sensesApart() {
+      const farthest = new Map<number, number>();
+      for (const { labels, apart } of records) {
+        labels.forEach((label, i) => {
+          farthest.set(label, Math.max(farthest.get(label) ?? 0, apart[i]));
+        });
+      }
+      return Array.from(farthest, ([label, apart]) => ({ label, apart })).sort(
+        (a, b) => b.apart - a.apart || a.label - b.label,
+      );
+    },
   };
 }
 
@@ -116,25 +160,38 @@ export function joinFound(parts: Found[], cols: number): Csr {
 }
 
 const partName = (tree: number, level: number) => `tree-${tree + 1}-level-${level + 1}`;
+const sensesName = (tree: number) => `tree-${tree + 1}-senses`;
+const textsName = 'examples';
 
-async function saveTrees(parts: PartWriter, config: TreeConfig, trees: Level[][]): Promise<Json> {
+async function saveTrees(
+  parts: PartWriter,
+  config: TreeConfig,
+  trees: Level[][],
+  { records, texts }: Senses,
+): Promise<Json> {
   for (const [t, levels] of trees.entries()) {
     for (const [l, level] of levels.entries()) {
       await parts.write(partName(t, l), levelTensors(level));
     }
   }
+  for (const [t, record] of records.entries()) await parts.write(sensesName(t), senseTensors(record));
+  if (records.length > 0) await parts.write(textsName, textTensors(texts));
   const { width, ...rest } = config;
-  return { ...rest, ...width, levels: trees.map((levels) => levels.length) };
+  return { ...rest, ...width, levels: trees.map((levels) => levels.length), senses: records.length > 0 };
 }
 
 export async function loadTree(json: Json, parts: PartReader): Promise<Model> {
-  const { levels, sparse, dense, ...rest } = json as unknown as Omit<TreeConfig, 'width'> &
-    Width & { levels: number[] };
+  const { levels, sparse, dense, senses, ...rest } = json as unknown as Omit<TreeConfig, 'width'> &
+    Width & { levels: number[]; senses?: boolean };
   const trees: Level[][] = [];
   for (const [t, depth] of levels.entries()) {
     const tree: Level[] = [];
     for (let l = 0; l < depth; l++) tree.push(levelFrom(await parts.read(partName(t, l))));
     trees.push(tree);
   }
-  return treeModel({ ...rest, width: { sparse, dense } }, trees);
+  const config = { ...rest, width: { sparse, dense } };
+  if (!senses) return treeModel(config, trees);
+  const records: SenseRecord[] = [];
+  for (const t of trees.keys()) records.push(sensesFrom(await parts.read(sensesName(t))));
+  return treeModel(config, trees, { records, texts: textsFrom(await parts.read(textsName)) });
 }

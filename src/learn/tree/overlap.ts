@@ -14,6 +14,8 @@ export interface Overlap {
   merge: 'mean' | 'max';
   /** `random` is the baseline of experiments: as many copies, but anywhere. */
   placement: 'matched' | 'random';
+  /** Training texts kept for each copy. */
+  examples: number;
 }
 
 /** With a cap on clusters, so many candidates per copy are weighed for each label. */
