@@ -12,6 +12,8 @@ import type {
   LabelsQuery,
   ModelDetail,
   ModelSummary,
+  Senses,
+  SensesTop,
   StreamedLine,
   Suggestion,
   Suggestions,
@@ -27,6 +29,8 @@ export type {
   LabelPage,
   ModelDetail,
   ModelSummary,
+  Senses,
+  SensesTop,
   StreamedLine,
   Suggestion,
   Suggestions,
@@ -63,7 +67,6 @@ interface Call {
   json?: unknown;
   body?: BodyInit;
   type?: string;
-  signal?: AbortSignal;
 }
 
 const ndjson = 'application/x-ndjson';
@@ -145,6 +148,16 @@ export class Client {
 
   label(model: string, id: string): Promise<LabelDetail> {
     return this.#json('GET', at(model, 'labels', id));
+  }
+
+  /** The meanings of a label, where the model lets labels have several. */
+  async senses(model: string, label: string): Promise<Senses['senses']> {
+    return (await this.#json<Senses>('GET', at(model, 'labels', label, 'senses'))).senses;
+  }
+
+  /** The labels whose meanings lie farthest apart. */
+  async sensesTop(model: string, top?: number): Promise<SensesTop['labels']> {
+    return (await this.#json<SensesTop>('GET', at(model, 'senses'), { query: { top } })).labels;
   }
 
   /** Measures a model on a file with labels: its text, or a Blob. */

@@ -150,6 +150,25 @@ describe('the typed client against the server', () => {
     expect((await shared.client.label('m', 'blue')).narrower).toMatchObject([{ id: 'sky' }]);
   });
 
+  it('tells the meanings of labels where the model has them', async () => {
+    const own = join(folder, 'overlapping');
+    const rows = Array.from({ length: 120 }, (_, i) => ({
+      text: `word${i % 24} word${(i * 7) % 24} word${(i * 5) % 24}`,
+      labels: [`l${i % 24}`, `l${(i * 7) % 24}`],
+    }));
+    const options = { overlap: true, flatSize: 1, leafSize: 4 };
+    const classifier = await Classifier.train(datasetOf(rows), { learner: 'tree', options });
+    await saveModel(classifier, own);
+    const { client } = await start({}, { models: [{ name: 'm', folder: own }] });
+    const top = await client.sensesTop('m', 3);
+    expect(top).toEqual(classifier.sensesTop(3));
+    const senses = await client.senses('m', 'l7');
+    expect(senses).toEqual(classifier.senses('l7'));
+    expect(Value.Check(schemas.Senses, { senses })).toBe(true);
+    expect(await failure(client.senses('m', 'none'))).toMatchObject({ status: 404 });
+    expect(await failure(shared.client.senses('m', 'sky'))).toMatchObject({ status: 400, code: 'usage' });
+  });
+
   it('evaluates an uploaded file in every format it takes', async () => {
     const report = await shared.client.evaluate('m', testLines, { format: 'jsonl', resamples: 20 });
     expect(report).toMatchObject({ n: 60, labels: 4, 'P@1': 1, 'R@10': 1, unknownLabels: 0 });
@@ -543,6 +562,25 @@ describe('under load', () => {
     expect(await client.suggest('m', 'a red apple')).not.toEqual([]);
   });
 
+  it('goes on when clients go away in the middle', async () => {
+    const { url, client } = await start();
+    logged.length = 0;
+    const line = `${JSON.stringify({ text: 'a red apple', labels: ['sky'] })}\n`;
+    for (const path of ['suggest-batch', 'evaluate', 'suggest']) {
+      const headers = { 'content-type': path === 'suggest' ? 'application/json' : 'application/x-ndjson' };
+      const leaving = request(`${url}/v1/models/m/${path}`, { method: 'POST', headers });
+      leaving.on('error', () => {});
+      leaving.write(line.repeat(1000));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      leaving.destroy();
+    }
+    expect(await client.evaluate('m', testLines, { format: 'jsonl' }).catch((error) => error)).toMatchObject({
+      n: 60,
+    });
+    expect(await client.suggest('m', 'a red apple')).not.toEqual([]);
+    expect(logged.map((entry) => JSON.parse(entry)).filter(({ level }) => level >= 50)).toEqual([]);
+  });
+
   it('finishes what runs when it stops, and takes nothing new', async () => {
     const { server, url, client } = await start();
     const headers = { 'content-type': 'application/x-ndjson' };
@@ -645,6 +683,13 @@ describe('umbel serve', () => {
     expect(code).not.toBe(0);
     expect(output.stderr).toContain(message);
     expect(output.stderr).not.toContain('    at ');
+  });
+
+  it('says so when another program listens at the port', async () => {
+    const { child, output } = run('--model', model, '--port', new URL(shared.url).port);
+    const [code] = await once(child, 'close');
+    expect(code).toBe(2);
+    expect(output.stderr).toContain('another program listens there');
   });
 
   it('makes tokens whose hash the file takes', async () => {

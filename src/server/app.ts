@@ -6,6 +6,7 @@ import cors from '@fastify/cors';
 import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import fastify, { type FastifyReply, LogController } from 'fastify';
+import { badUsage } from '../errors.ts';
 import { registerAnnif } from './annif.ts';
 import { isAuthorised } from './auth.ts';
 import { Crew } from './crew.ts';
@@ -13,7 +14,7 @@ import { type Document, renderDocs } from './docs.ts';
 import type { Limits } from './limits.ts';
 import { measured } from './metrics.ts';
 import { Problem, renderError } from './problem.ts';
-import { type App, registerModels } from './routes.ts';
+import { type App, registerRoutes } from './routes.ts';
 import { Health } from './schemas.ts';
 import { compileValidator, type TypeBoxProvider } from './validate.ts';
 
@@ -58,19 +59,18 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     await limitRate(app, limits);
     await app.register(swagger, { openapi: openapi(access.tokens !== undefined) });
     const metrics = measured(app, crews);
-    await app.register(async (scope) => registerModels(scope as App, { crews, limits }), { prefix: '/v1' });
+    await app.register(async (scope) => registerRoutes(scope as App, { crews, limits }), { prefix: '/v1' });
     await app.register(async (scope) => registerAnnif(scope as App, { crews, limits }, version), {
       prefix: '/v1',
     });
     registerOwn(app, metrics);
-    await app.listen({ host: options.host, port: options.port });
+    await listen(app, options);
   } catch (error) {
     await Promise.all(Array.from(crews.values(), (crew) => crew.close()));
     throw error;
   }
   const { address, family, port } = app.server.address() as AddressInfo;
   const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
-  app.log.info({ url, models: [...crews.keys()] }, 'listening');
   return {
     url,
     async reload() {
@@ -131,6 +131,15 @@ function makeApp({ limits, trustProxy, log }: ServeOptions): App {
     done();
   });
   return app;
+}
+
+async function listen(app: App, { host, port }: ServeOptions): Promise<void> {
+  await app.listen({ host, port }).catch((error: NodeJS.ErrnoException) => {
+    if (error.syscall !== 'listen' && error.syscall !== 'getaddrinfo') throw error;
+    const hint =
+      error.code === 'EADDRINUSE' ? 'another program listens there; --port chooses another' : undefined;
+    throw badUsage(`server must be able to listen at ${host}:${port}`, { value: error.code, hint });
+  });
 }
 
 /** How long clients have to take their last answers. */

@@ -31,6 +31,9 @@ import {
   ModelDetail,
   ModelList,
   ModelParams,
+  Senses,
+  SensesQuery,
+  SensesTop,
   SuggestBody,
   Suggestions,
   SuggestQuery,
@@ -70,20 +73,33 @@ export function findCrew({ crews }: Serving, name: string): Crew {
   throw new Problem('not-found', message, detail.hint);
 }
 
+function refuseLabel(id: string): never {
+  const hint = 'search at /v1/models/{model}/labels?search=';
+  throw new Problem('not-found', `no label has the id ${JSON.stringify(id.slice(0, 80))}`, hint);
+}
+
 /** `top` and `threshold` with their defaults, within the limits. */
 export function checkAsked({ top = 5, threshold = 0 }: SuggestQuery, limits: Limits) {
   if (top > limits.top) throw badInput(`top must be <= ${limits.top}`, { value: top });
   return { top, threshold };
 }
 
-export function registerModels(app: App, serving: Serving): void {
-  const { crews, limits } = serving;
-  const answers = (schema: object) => ({ 200: schema, '4xx': ErrorBody, '5xx': ErrorBody });
+const answers = (schema: object) => ({ 200: schema, '4xx': ErrorBody, '5xx': ErrorBody });
 
+export function registerRoutes(app: App, serving: Serving): void {
+  registerModels(app, serving);
+  registerSuggest(app, serving);
+  registerLabels(app, serving);
+  // Apart, because these take bodies as streams.
+  app.register(async (scope) => registerBatch(scope as App, serving));
+  app.register(async (scope) => registerEvaluate(scope as App, serving));
+}
+
+function registerModels(app: App, serving: Serving): void {
   app.get(
     '/models',
     { schema: { tags: ['models'], summary: 'List the models', response: answers(ModelList) } },
-    async () => ({ models: Array.from(crews.values(), ({ summary }) => summary) }),
+    async () => ({ models: Array.from(serving.crews.values(), ({ summary }) => summary) }),
   );
 
   app.get(
@@ -118,7 +134,10 @@ export function registerModels(app: App, serving: Serving): void {
       return crew.detail;
     },
   );
+}
 
+function registerSuggest(app: App, serving: Serving): void {
+  const { limits } = serving;
   app.post(
     '/models/:model/suggest',
     {
@@ -142,6 +161,23 @@ export function registerModels(app: App, serving: Serving): void {
     },
   );
 
+  app.post(
+    '/models/:model/explain',
+    {
+      schema: {
+        tags: ['suggest'],
+        summary: 'Which words pushed a label, step by step',
+        params: ModelParams,
+        body: ExplainBody,
+        response: answers(Explained),
+      },
+    },
+    async ({ params, body }, reply) =>
+      sendJson(reply, await findCrew(serving, params.model).ask({ kind: 'explain', ...body })),
+  );
+}
+
+function registerLabels(app: App, serving: Serving): void {
   app.get(
     '/models/:model/labels',
     {
@@ -169,37 +205,41 @@ export function registerModels(app: App, serving: Serving): void {
     },
     async ({ params }, reply) => {
       const json = await findCrew(serving, params.model).ask({ kind: 'label', id: params.label });
-      if (json !== undefined) return sendJson(reply, json);
-      const hint = 'search at /v1/models/{model}/labels?search=';
-      throw new Problem(
-        'not-found',
-        `no label has the id ${JSON.stringify(params.label.slice(0, 80))}`,
-        hint,
-      );
+      return sendJson(reply, json ?? refuseLabel(params.label));
     },
   );
 
-  app.post(
-    '/models/:model/explain',
+  app.get(
+    '/models/:model/labels/:label/senses',
     {
       schema: {
-        tags: ['suggest'],
-        summary: 'Which words pushed a label, step by step',
-        params: ModelParams,
-        body: ExplainBody,
-        response: answers(Explained),
+        tags: ['labels'],
+        summary: 'The meanings of a label, where the model lets labels have several',
+        params: LabelParams,
+        response: answers(Senses),
       },
     },
-    async ({ params, body }, reply) =>
-      sendJson(reply, await findCrew(serving, params.model).ask({ kind: 'explain', ...body })),
+    async ({ params }, reply) => {
+      const json = await findCrew(serving, params.model).ask({ kind: 'senses', id: params.label });
+      return sendJson(reply, json ?? refuseLabel(params.label));
+    },
   );
 
-  // Apart, because these take bodies as streams.
-  app.register(async (scope) => registerBatch(scope as App, serving, answers));
-  app.register(async (scope) => registerEvaluate(scope as App, serving, answers));
+  app.get(
+    '/models/:model/senses',
+    {
+      schema: {
+        tags: ['labels'],
+        summary: 'The labels whose meanings lie farthest apart',
+        params: ModelParams,
+        querystring: SensesQuery,
+        response: answers(SensesTop),
+      },
+    },
+    async ({ params, query: { top = 50 } }, reply) =>
+      sendJson(reply, await findCrew(serving, params.model).ask({ kind: 'sensesTop', top })),
+  );
 }
-
-type AnswersOf = (schema: object) => object;
 
 /** What comes as a stream is checked as it is read. */
 const exceptStreams: typeof compileValidator = (part) => {
@@ -207,7 +247,7 @@ const exceptStreams: typeof compileValidator = (part) => {
   return (value: unknown) => (value instanceof Readable ? true : check(value));
 };
 
-function registerBatch(app: App, serving: Serving, answers: AnswersOf): void {
+function registerBatch(app: App, serving: Serving): void {
   const { limits } = serving;
   app.addContentTypeParser([ndjson, 'application/jsonl'], (_request, payload, done) => done(null, payload));
   const lines = Type.String({ description: 'One input per line, as in the array; answered line by line.' });
@@ -254,7 +294,7 @@ function checkInput(input: Input): Input {
   return input;
 }
 
-function registerEvaluate(app: App, serving: Serving, answers: AnswersOf): void {
+function registerEvaluate(app: App, serving: Serving): void {
   const { limits } = serving;
   let busy = false;
   app.removeAllContentTypeParsers();

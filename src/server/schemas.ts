@@ -121,6 +121,44 @@ export const LabelDetail = Type.Object({
 });
 export type LabelDetail = Static<typeof LabelDetail>;
 
+export const Senses = Type.Object({
+  senses: Type.Array(
+    Type.Object({
+      tree: Type.Integer(),
+      cluster: Type.Integer(),
+      rows: Type.Integer({ description: 'Training samples of this sense.' }),
+      share: Type.Number(),
+      words: Type.Array(
+        Type.Object({ word: Type.String(), weight: Type.Number(), elsewhere: Type.Number() }),
+        {
+          description:
+            'Words that speak for the label here; elsewhere: the most they weigh in another sense.',
+        },
+      ),
+      neighbours: Type.Array(
+        Type.Object({ label: Type.String(), name: Type.String(), similarity: Type.Number() }),
+        { description: 'The other labels here, the most similar first.' },
+      ),
+      examples: Type.Array(Type.String(), { description: 'Training texts of this sense, the surest first.' }),
+    }),
+  ),
+});
+export type Senses = Static<typeof Senses>;
+export const SensesQuery = Type.Object(
+  { top: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })) },
+  strict,
+);
+export const SensesTop = Type.Object({
+  labels: Type.Array(
+    Type.Object({
+      label: Type.String(),
+      name: Type.String(),
+      apart: Type.Number({ description: 'How far the senses lie apart, from 0 to 1.' }),
+    }),
+  ),
+});
+export type SensesTop = Static<typeof SensesTop>;
+
 export const ModelSummary = Type.Object({
   name: Type.String(),
   version: Type.String({ description: 'Checksum of the saved model.' }),

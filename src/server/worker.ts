@@ -6,7 +6,15 @@ import type { Classifier } from '../learn/classifier.ts';
 import type { Inputs } from '../learn/preparation.ts';
 import { LabelIndex } from './labels.ts';
 import { type Failure, packError } from './problem.ts';
-import type { ExplainBody, Explained, Input, LabelsQuery, ModelDetail } from './schemas.ts';
+import type {
+  ExplainBody,
+  Explained,
+  Input,
+  LabelsQuery,
+  ModelDetail,
+  Senses,
+  SensesTop,
+} from './schemas.ts';
 import { loadServed } from './served.ts';
 
 /** What can be asked; each kind has its answer in `Answers`. */
@@ -14,7 +22,9 @@ export type Ask =
   | { kind: 'suggest'; inputs: Input[]; top: number; threshold: number }
   | ({ kind: 'explain' } & ExplainBody)
   | ({ kind: 'labels' } & LabelsQuery)
-  | { kind: 'label'; id: string };
+  | { kind: 'label'; id: string }
+  | { kind: 'senses'; id: string }
+  | { kind: 'sensesTop'; top: number };
 
 /** JSON texts: of every input, or one; undefined for what does not exist. */
 export interface Answers {
@@ -22,6 +32,8 @@ export interface Answers {
   explain: string;
   labels: string;
   label: string | undefined;
+  senses: string | undefined;
+  sensesTop: string;
 }
 
 /** What a model tells about itself when it is loaded. */
@@ -105,6 +117,12 @@ function answer(classifier: Classifier, labels: LabelIndex, ask: Exclude<Ask, Su
       const detail = labels.detail(ask.id);
       return detail && JSON.stringify(detail);
     }
+    case 'senses': {
+      const known = classifier.vocabulary.column(ask.id) !== undefined;
+      return known ? JSON.stringify({ senses: classifier.senses(ask.id) } satisfies Senses) : undefined;
+    }
+    case 'sensesTop':
+      return JSON.stringify({ labels: classifier.sensesTop(ask.top) } satisfies SensesTop);
     default:
       return ask satisfies never;
   }
