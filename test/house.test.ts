@@ -12,13 +12,14 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
 const mayImport: Record<string, string[]> = {
   math: [],
   kernels: ['math'],
+  nn: ['math', 'kernels'],
   text: ['math', 'kernels'],
   data: ['math', 'kernels'],
-  learn: ['math', 'kernels', 'text', 'data'],
-  judge: ['math', 'kernels', 'text', 'data', 'learn'],
-  store: ['math', 'kernels', 'text', 'data', 'learn', 'judge'],
-  server: ['math', 'kernels', 'text', 'data', 'learn', 'judge', 'store'],
-  cli: ['math', 'kernels', 'text', 'data', 'learn', 'judge', 'store', 'server'],
+  learn: ['math', 'kernels', 'nn', 'text', 'data'],
+  judge: ['math', 'kernels', 'nn', 'text', 'data', 'learn'],
+  store: ['math', 'kernels', 'nn', 'text', 'data', 'learn', 'judge'],
+  server: ['math', 'kernels', 'nn', 'text', 'data', 'learn', 'judge', 'store'],
+  cli: ['math', 'kernels', 'nn', 'text', 'data', 'learn', 'judge', 'store', 'server'],
 };
 
 /** Everything a page needs to predict is reachable from here, and is all our own: a browser knows no package names. */
