@@ -2,8 +2,47 @@
 // memory are how the rest of the house reads and writes what they see. Runs in Node and in browsers.
 import { UmbelError } from '../errors.ts';
 
+/** How the kernels of adam.ts take one step. */
+export type AdamUpdate = [
+  scale: number,
+  l2: number,
+  keep: number,
+  beta1: number,
+  beta2: number,
+  rate: number,
+  spread: number,
+  epsilon: number,
+];
+
 /** Signatures of assembly/index.ts; every argument is an address or a number. */
 export interface Kernels {
+  sumOfSquares(numbers: number, count: number): number;
+  stepAdam(
+    parameters: number,
+    gradients: number,
+    first: number,
+    second: number,
+    count: number,
+    ...update: AdamUpdate
+  ): void;
+  stepAdamRows(
+    table: number,
+    gradients: number,
+    first: number,
+    second: number,
+    rows: number,
+    count: number,
+    width: number,
+    ...update: AdamUpdate
+  ): void;
+  gatherRows(table: number, rows: number, count: number, width: number, out: number): void;
+  drawMask(
+    mask: number,
+    count: number,
+    threshold: number,
+    kept: number,
+    ...seeds: [a: number, b: number, c: number]
+  ): void;
   countFeatures(
     rows: number,
     count: number,

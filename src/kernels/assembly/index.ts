@@ -1,4 +1,5 @@
 // The kernel module: everything exported here is callable from wasm.ts.
+export * from './adam';
 export * from './cluster';
 export * from './impute';
 export * from './logistic';
