@@ -93,9 +93,9 @@ server.kill();
 await once(server, 'exit');
 
 // Short queues, so that refusing is part of what is measured.
-const second = await startServer('--queue', '100', '--requests', '400');
+const second = await startServer('--queue', '100', '--requests', '200');
 const overload = load(second.url, requests, {
-  connections: 1000,
+  connections: 400,
   duration: Number(flags.duration),
   overallRate: 2 * full.perSecond,
 });
