@@ -80,6 +80,8 @@ export interface Kernels {
     indptr: number,
     cells: number,
     meanDots: number,
+    hidden: number,
+    hiddenMean: number,
     slots: number,
     ids: number,
     firsts: number,
@@ -128,6 +130,52 @@ export interface Kernels {
     chosen: number,
     similarities: number,
     margins: number,
+  ): void;
+  markChosen(
+    groups: number,
+    count: number,
+    bounds: number,
+    firsts: number,
+    pairs: number,
+    starts: number,
+    chosen: number,
+    marks: number,
+  ): void;
+  takeSides(
+    count: number,
+    groups: number,
+    firsts: number,
+    folds: number,
+    fold: number,
+    marks: number,
+    signs: number,
+  ): void;
+  solvePlaces(
+    places: number,
+    ends: number,
+    entries: number,
+    features: number,
+    sums: number,
+    signs: number,
+    alphas: number,
+    order: number,
+    cost: number,
+    bias: number,
+    epsilon: number,
+    passes: number,
+    seed: number,
+  ): void;
+  scoreFold(
+    count: number,
+    firsts: number,
+    folds: number,
+    fold: number,
+    ends: number,
+    entries: number,
+    features: number,
+    sums: number,
+    bias: number,
+    dots: number,
   ): void;
   compact(
     rows: number,

@@ -16,7 +16,7 @@ const valueBits: u64 = 0xffffffff00000000;
  * Copies the rows of a label's groups side by side, with features numbered as they come, so that whatever follows stays
  * in the cache. `cells` (feature and value, 8 bytes) lie row after row and group after group from `bounds` on. Per place:
  * `ends` of its `entries` (offset of the sum, and value), and `means`, its dot product with the mean that is subtracted;
- * `firsts` gets the groups' places. Returns the number of features. `slots` is zero on entry and on return.
+ * `firsts` gets the groups' places. The feature `hidden` is left out, also of the mean. Returns the number of features. `slots` is zero on entry and on return.
  */
 export function gatherPlaces(
   groups: usize,
@@ -25,6 +25,8 @@ export function gatherPlaces(
   indptr: usize,
   cells: usize,
   meanDots: usize,
+  hidden: u32,
+  hiddenMean: f64,
   slots: usize,
   ids: usize,
   firsts: usize,
@@ -48,8 +50,13 @@ export function gatherPlaces(
     store<u32>(entry, asked);
     for (; row < last; row++, place++) {
       const end = cells + (load<u32>(indptr + (row << 2), 4) << 3);
-      for (; cell < end; cell += 8, entry += 8) {
+      let meanDot = load<f64>(meanDots + (row << 3));
+      for (; cell < end; cell += 8) {
         const feature = load<u32>(cell);
+        if (feature === hidden) {
+          meanDot -= hiddenMean * <f64>load<f32>(cell, 4);
+          continue;
+        }
         const slot = slots + (feature << 2);
         const known = load<u32>(slot);
         // Without branches: whether a feature is new cannot be foreseen.
@@ -58,9 +65,10 @@ export function gatherPlaces(
         features += <u32>(known === 0);
         store<u32>(slot, local);
         store<u64>(entry, (load<u64>(cell) & valueBits) | <u64>((local - 1) << 3));
+        entry += 8;
       }
       store<u32>(ends + (place << 2), <u32>(entry - entries));
-      store<f64>(means + (place << 3), load<f64>(meanDots + (row << 3)));
+      store<f64>(means + (place << 3), meanDot);
     }
     store<u32>(firsts + (j << 2), place, 4);
   }
@@ -299,14 +307,14 @@ export function chooseMembers(
       worst = load<f64>(dots + (best << 3));
       store<u32>(chosen + out, row + best - first);
       store<f32>(similarities + out, <f32>worst);
-      store<f64>(dots + (best << 3), NaN);
+      store<f64>(dots + (best << 3), -Infinity);
     }
     const next = bestOf(dots, first, last);
     store<f32>(margins + pair, <f32>(next === last ? NaN : worst - load<f64>(dots + (next << 3))));
   }
 }
 
-/** The first place of the largest dot product, `end` where all are taken (not a number). */
+/** The first place of the largest dot product, `end` where all are taken (minus infinity). */
 function bestOf(dots: usize, start: u32, end: u32): u32 {
   let best = end;
   let least = -Infinity;

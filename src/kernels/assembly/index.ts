@@ -3,5 +3,6 @@ export * from './adam';
 export * from './cluster';
 export * from './impute';
 export * from './logistic';
+export * from './refine';
 export * from './search';
 export * from './solve';

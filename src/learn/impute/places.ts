@@ -1,0 +1,322 @@
+// Work on one label at a time, on all threads: the members of its groups (its places) are copied side by side for the
+// kernels, and what they choose is collected. What is done with a label is the caller's: grlr.ts, refine.ts.
+import type { Groups } from '../../data/group.ts';
+import { runJobs, type Task } from '../../kernels/pool.ts';
+import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
+import { type Csr, columnCounts, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
+import type { Context } from '../../progress.ts';
+import { ownScratch } from '../tree/chain.ts';
+import { type Assignment, chosenStarts, groupSizes, type PairsByLabel, pairsByLabel } from './assignment.ts';
+
+export interface PlaceOptions {
+  /** Whether the mean of all rows is subtracted from each. */
+  centre: boolean;
+  /** Whether a group that carries a label r times counts r times. */
+  weightByCount: boolean;
+  /** `best`: one member for every group and label; `top-r`: as many as the group carries the label. */
+  assign: 'best' | 'top-r';
+}
+
+/** What every thread is given: addresses, sizes, and the options of the work to be done. */
+export interface Setup<O> {
+  memory: WebAssembly.Memory;
+  /** How many features there are. */
+  width: number;
+  /** One row for every member of every group, in their order; `bounds` says where each group's begin. */
+  indptr: number;
+  cells: number;
+  bounds: number;
+  meanDots: number;
+  meanSquare: number;
+  /** Of each label in turn, its groups. */
+  groups: number;
+  weights: number;
+  pairs: number;
+  starts: number;
+  chosen: number;
+  similarities: number;
+  margins: number;
+  sizes: LabelSizes;
+  groupCount: number;
+  /** Of each label, the number and the mean of a feature that it must not see. */
+  hidden?: { numbers: Uint32Array; means: Float64Array };
+  /** What a thread has room for. */
+  room: { groups: number; places: number; entries: number };
+  scratch: number;
+  scratchBytes: number;
+  counter: Int32Array;
+  seed: number;
+  options: O;
+}
+
+/** Of every label: where its pairs begin, and how many members and feature entries its groups have together. */
+interface LabelSizes {
+  starts: Uint32Array;
+  places: Uint32Array;
+  entries: Uint32Array;
+}
+
+export type LabelRange = { from: number; to: number };
+/** Returns how many labels are done. */
+export type LabelTask<O> = Task<Setup<O>, LabelRange, number>;
+
+/** What a run starts from beside the groups. */
+interface Given {
+  /** Is improved; without it every pair gets a choice. */
+  previous?: Assignment;
+  /** Features that stand for the labels, from this column on, are hidden from their own label. */
+  labelFeatures?: number;
+  /** Whether the work looks at more groups than those of the label. */
+  allGroups?: boolean;
+}
+
+/** Runs a task over all labels; `x` has one row per sample. */
+export async function runLabels<O extends PlaceOptions>(
+  task: LabelTask<O>,
+  x: Csr,
+  { members, labels }: Pick<Groups, 'members' | 'labels'>,
+  options: O,
+  { previous, labelFeatures, allGroups = false }: Given,
+  context: Context,
+): Promise<Assignment> {
+  const pairs = pairsByLabel(labels);
+  const starts = previous?.starts ?? chosenStarts(labels, groupSizes(members), options.assign);
+  const size = starts[starts.length - 1];
+  const { mean, meanDots, meanSquare } = meanProducts(x, options.centre);
+  const numbers = byFrequency(x);
+  const { indptr, cells } = cellsOf(x, members, numbers);
+  const sizes = labelSizes(pairs, members.indptr, indptr);
+  const arena = new Arena(createMemory(1 << 20, true));
+  const setup: Setup<O> = {
+    memory: arena.memory,
+    width: x.cols,
+    indptr: arena.place(indptr),
+    cells: arena.place(cells),
+    bounds: arena.place(members.indptr),
+    meanDots: arena.place(new Uint8Array(Float64Array.from(members.indices, (row) => meanDots[row]).buffer)),
+    meanSquare,
+    groups: arena.place(pairs.groups),
+    weights: arena.place(options.weightByCount ? pairs.weights : pairs.weights.map(() => 1)),
+    pairs: arena.place(pairs.pairs),
+    starts: arena.place(starts),
+    chosen: arena.place(previous ? positionsOf(members, labels, previous) : new Uint32Array(size)),
+    similarities: arena.place(previous?.similarities ?? new Float32Array(size)),
+    margins: arena.place(previous?.margins ?? new Float32Array(nnz(labels))),
+    sizes,
+    groupCount: members.rows,
+    hidden:
+      labelFeatures === undefined
+        ? undefined
+        : { numbers: numbers.slice(labelFeatures), means: mean.slice(labelFeatures) },
+    room: allGroups
+      ? { groups: members.rows, places: nnz(members), entries: indptr[nnz(members)] }
+      : largestLabel(sizes),
+    scratch: 0,
+    scratchBytes: 0,
+    counter: new Int32Array(new SharedArrayBuffer(4)),
+    seed: context.seed,
+    options,
+  };
+  setup.scratchBytes = scratchOf(setup).end;
+  setup.scratch = arena.allocate(setup.scratchBytes * context.threads);
+  let done = 0;
+  await runJobs(task, setup, ranges(sizes.entries, 16 * context.threads), {
+    ...context,
+    onResult: (count) => {
+      done += count;
+      context.progress({ phase: 'impute', done, total: labels.cols, unit: 'labels' });
+    },
+  });
+  const { buffer } = arena.memory;
+  return {
+    starts,
+    rows: new Uint32Array(buffer, setup.chosen, size).map((position) => members.indices[position]),
+    similarities: new Float32Array(buffer, setup.similarities, size).slice(),
+    margins: new Float32Array(buffer, setup.margins, nnz(labels)).slice(),
+  };
+}
+
+/** Offsets of a thread's work space, which has room for the largest label. */
+function scratchOf({ width, room }: Pick<Setup<unknown>, 'width' | 'room'>) {
+  let end = 0;
+  const take = (items: number, bytes: number) => {
+    const at = end;
+    end += align(items * bytes);
+    return at;
+  };
+  const offsets = {
+    slots: take(width, 4),
+    // One more: the kernel notes a feature before it knows that it is new.
+    ids: take(width + 1, 4),
+    sums: take(width + 1, 8),
+    list: take(room.groups, 4),
+    firsts: take(room.groups + 1, 4),
+    nearest: take(room.groups, 4),
+    folds: take(room.groups, 1),
+    ends: take(room.places, 4),
+    order: take(room.places, 4),
+    marks: take(room.places, 1),
+    signs: take(room.places, 1),
+    means: take(room.places, 8),
+    shares: take(room.places, 8),
+    dots: take(room.places, 8),
+    pulls: take(room.places, 8),
+    entries: take(room.entries + 1, 8),
+  };
+  return { ...offsets, end };
+}
+export type Scratch = ReturnType<typeof scratchOf>;
+
+/** One label at work: its number, its groups, and where its places lie. */
+export interface LabelPlaces {
+  label: number;
+  /** Addresses of its groups' weights and of their pairs. */
+  weights: number;
+  pairs: number;
+  /** Its groups: how many, and their address; groups without the label may follow them in the list. */
+  count: number;
+  list: number;
+  places: number;
+}
+
+type Work<O> = (kernels: Kernels, setup: Setup<O>, at: Scratch, label: LabelPlaces) => void;
+
+/** Makes a function over single labels into what the threads run. */
+export const overLabels =
+  <O>(work: Work<O>) =>
+  async (setup: Setup<O>): Promise<(range: LabelRange) => number> => {
+    const kernels = await loadKernels(setup.memory);
+    const own = ownScratch(setup, setup.width * 4);
+    const offsets = Object.entries(scratchOf(setup)).map(([name, offset]) => [name, own + offset]);
+    const at: Scratch = Object.fromEntries(offsets);
+    const { starts, places } = setup.sizes;
+    return ({ from, to }) => {
+      for (let label = from; label < to; label++) {
+        if (places[label] === 0) continue;
+        const first = starts[label] * 4;
+        work(kernels, setup, at, {
+          label,
+          weights: setup.weights + first,
+          pairs: setup.pairs + first,
+          count: starts[label + 1] - starts[label],
+          list: setup.groups + first,
+          places: places[label],
+        });
+      }
+      return to - from;
+    };
+  };
+
+/** Copies the rows of the listed groups side by side; what the kernels need to know of them beside their places. */
+export function gather(
+  kernels: Kernels,
+  setup: Setup<unknown>,
+  at: Scratch,
+  label: number,
+  list: number,
+  count: number,
+): { features: number; meanSquare: number } {
+  const { hidden, meanSquare } = setup;
+  const hiddenMean = hidden?.means[label] ?? 0;
+  const features = kernels.gatherPlaces(
+    ...([list, count, setup.bounds, setup.indptr, setup.cells, setup.meanDots] as const),
+    ...([hidden?.numbers[label] ?? setup.width, hiddenMean] as const),
+    ...([at.slots, at.ids, at.firsts, at.ends, at.means, at.entries] as const),
+  );
+  return { features, meanSquare: meanSquare - hiddenMean * hiddenMean };
+}
+
+/** Keeps the best places of each group. */
+export function choose(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label: LabelPlaces): void {
+  const results = [setup.starts, setup.chosen, setup.similarities, setup.margins] as const;
+  const groups = [label.list, label.count, setup.bounds, at.firsts] as const;
+  kernels.chooseMembers(...groups, at.dots, label.pairs, ...results);
+}
+
+/** The mean row, each row's dot product with it, and its own with itself; zeros where nothing is to be centred. */
+function meanProducts(x: Csr, centre: boolean) {
+  const meanDots = new Float64Array(x.rows);
+  const mean = new Float64Array(x.cols);
+  if (!centre) return { mean, meanDots, meanSquare: 0 };
+  for (let p = 0; p < nnz(x); p++) mean[x.indices[p]] += x.values[p] / x.rows;
+  for (let row = 0; row < x.rows; row++) {
+    for (let p = x.indptr[row]; p < x.indptr[row + 1]; p++) meanDots[row] += mean[x.indices[p]] * x.values[p];
+  }
+  return { mean, meanDots, meanSquare: mean.reduce((sum, value) => sum + value * value, 0) };
+}
+
+/** Features are numbered by how often they occur, so that the sums that are used most lie together. */
+function byFrequency(x: Csr): Uint32Array {
+  const counts = columnCounts(x);
+  const numbers = new Uint32Array(x.cols);
+  Uint32Array.from({ length: x.cols }, (_, column) => column)
+    .sort((a, b) => counts[b] - counts[a] || a - b)
+    .forEach((column, number) => {
+      numbers[column] = number;
+    });
+  return numbers;
+}
+
+/** Feature and value of each entry beside each other, rows of a group after one another: a group is read as one. */
+function cellsOf(x: Csr, members: Pattern, numbers: Uint32Array) {
+  const indptr = new Uint32Array(members.indices.length + 1);
+  members.indices.forEach((row, i) => {
+    indptr[i + 1] = indptr[i] + x.indptr[row + 1] - x.indptr[row];
+  });
+  const cells = new Uint32Array(2 * indptr[members.indices.length]);
+  const values = new Float32Array(cells.buffer);
+  let at = 0;
+  for (const row of members.indices) {
+    for (let p = x.indptr[row]; p < x.indptr[row + 1]; p++) {
+      cells[at++] = numbers[x.indices[p]];
+      values[at++] = x.values[p];
+    }
+  }
+  return { indptr, cells };
+}
+
+/** Where the chosen rows stand in the list of all groups' members. */
+function positionsOf(members: Pattern, labels: Csr, { starts, rows }: Assignment): Uint32Array {
+  const positions = new Uint32Array(rows.length);
+  for (let group = 0; group < members.rows; group++) {
+    const first = members.indptr[group];
+    const own = rowIndices(members, group);
+    const end = starts[labels.indptr[group + 1]];
+    for (let p = starts[labels.indptr[group]]; p < end; p++) positions[p] = first + own.indexOf(rows[p]);
+  }
+  return positions;
+}
+
+function largestLabel({ starts, places, entries }: LabelSizes) {
+  const most = (counts: Uint32Array) => counts.reduce((largest, count) => Math.max(largest, count), 0);
+  const groups = most(starts.subarray(1).map((end, label) => end - starts[label]));
+  return { groups, places: most(places), entries: most(entries) };
+}
+
+function labelSizes({ starts, groups }: PairsByLabel, bounds: Uint32Array, indptr: Uint32Array): LabelSizes {
+  const total = (size: (group: number) => number) =>
+    Uint32Array.from({ length: starts.length - 1 }, (_, label) => {
+      let sum = 0;
+      for (let p = starts[label]; p < starts[label + 1]; p++) sum += size(groups[p]);
+      return sum;
+    });
+  return {
+    starts,
+    places: total((group) => bounds[group + 1] - bounds[group]),
+    entries: total((group) => indptr[bounds[group + 1]] - indptr[bounds[group]]),
+  };
+}
+
+/** Consecutive labels with about the same sum of counts in each range. */
+function ranges(counts: Uint32Array, pieces: number): LabelRange[] {
+  const share = counts.reduce((sum, count) => sum + count, 0) / pieces;
+  const found: LabelRange[] = [];
+  let [from, sum] = [0, 0];
+  counts.forEach((count, label) => {
+    sum += count;
+    if (sum < share && label + 1 < counts.length) return;
+    found.push({ from, to: label + 1 });
+    [from, sum] = [label + 1, 0];
+  });
+  return found;
+}

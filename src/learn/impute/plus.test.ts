@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { groupRows, randomGroups } from '../../data/group.ts';
+import { Arena, createMemory, loadKernels } from '../../kernels/wasm.ts';
+import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
+import { Random } from '../../math/random.ts';
+import { parseOptions } from '../../options.ts';
+import { quiet } from '../../progress.ts';
+import { solveSvm } from '../one-vs-rest.ts';
+import { type ImputeOptions, impute, imputeOptions } from './impute.ts';
+
+const context = { seed: 1, threads: 1, progress: quiet };
+
+/** Texts of words: each label brings some of its own three words, beside words that all use. Labels come in pairs. */
+function words(rows: number, seed: number) {
+  const random = new Random(seed, 'words');
+  const [labelCount, common] = [10, 30];
+  const texts = new CsrBuilder('values');
+  const labels = new CsrBuilder('binary');
+  for (let row = 0; row < rows; row++) {
+    const label = random.integer(labelCount);
+    const own = random.uniform() < 0.7 ? [label & ~1, label | 1] : [label];
+    const found = new Set(Array.from({ length: 15 }, () => Math.floor(common * random.uniform() ** 2)));
+    for (const one of own)
+      for (let word = 0; word < 3; word++) if (random.uniform() < 0.25) found.add(common + 3 * one + word);
+    const columns = [...found].sort((a, b) => a - b);
+    texts.add(
+      columns,
+      columns.map(() => 1),
+    );
+    labels.add(own);
+  }
+  return { sparse: texts.csr(common + 3 * labelCount), labels: labels.pattern(labelCount) };
+}
+
+const share = (imputed: Pattern, truth: Pattern) => {
+  let right = 0;
+  for (let row = 0; row < truth.rows; row++) {
+    const own = new Set(rowIndices(truth, row));
+    right += rowIndices(imputed, row).filter((label) => own.has(label)).length;
+  }
+  return right / nnz(imputed);
+};
+
+async function imputed(sparse: Csr, labels: Pattern, options: Partial<ImputeOptions>, threads = 1) {
+  const groups = groupRows(randomGroups(labels.rows, 8, 1), labels, 'list');
+  return impute({ sparse }, groups, parseOptions(imputeOptions, options), { ...context, threads });
+}
+
+describe('eagle-plus', () => {
+  it('gains by what the paper has not, by other labels, and by classifiers', async () => {
+    const { sparse, labels } = words(1600, 1);
+    const of = async (options: Partial<ImputeOptions>) =>
+      share((await imputed(sparse, labels, options)).labels, labels);
+    const eagle = await of({ method: 'eagle' });
+    const centred = await of({ method: 'eagle-plus', labelRounds: 0, classifierRounds: 0 });
+    const known = await of({ method: 'eagle-plus', labelRounds: 2, classifierRounds: 0 });
+    const whole = await of({ method: 'eagle-plus' });
+    expect(centred).toBeGreaterThan(eagle + 0.4);
+    expect(known).toBeGreaterThan(centred + 0.005);
+    expect(whole).toBeGreaterThan(centred + 0.02);
+  });
+
+  it('gives a label to as many members as the group carries it', async () => {
+    const { sparse, labels } = words(400, 2);
+    const { labels: given } = await imputed(sparse, labels, { method: 'eagle-plus' });
+    expect(nnz(given)).toBe(nnz(labels));
+  });
+
+  it('is the same for any number of threads', async () => {
+    const { sparse, labels } = words(400, 3);
+    const one = await imputed(sparse, labels, { method: 'eagle-plus' });
+    expect(await imputed(sparse, labels, { method: 'eagle-plus' }, 3)).toEqual(one);
+  });
+});
+
+describe('the classifier of one label', () => {
+  it('has the weights of the exact reference', async () => {
+    const { sparse: x, labels } = words(80, 4);
+    const positives = Array.from({ length: x.rows }, (_, row) => row).filter((row) =>
+      rowIndices(labels, row).some((label) => label < 10),
+    );
+    const arena = new Arena(createMemory(1 << 20, true));
+    const cells = new Uint32Array(2 * nnz(x));
+    x.indices.forEach((column, p) => {
+      cells[2 * p] = 8 * column;
+    });
+    new Float32Array(cells.buffer).forEach((_, p, values) => {
+      if (p % 2 === 1) values[p] = x.values[p >> 1];
+    });
+    const ends = arena.place(x.indptr.slice(1).map((end) => 8 * end));
+    const signs = new Uint8Array(x.rows).fill(255);
+    for (const row of positives) signs[row] = 1;
+    const [sums, alphas] = [arena.allocate(8 * (x.cols + 1)), arena.allocate(8 * x.rows)];
+    const places = [x.rows, ends, arena.place(cells), x.cols, sums, arena.place(signs), alphas] as const;
+    const kernels = await loadKernels(arena.memory);
+    kernels.solvePlaces(...places, arena.allocate(4 * x.rows), 0.4, 1, 1e-9, 5000, 7);
+    const settings = { cost: 0.4, epsilon: 1e-9, iterations: 5000, bias: 1, threshold: 0 };
+    const exact = solveSvm(x, positives, settings, new Random(1));
+    const found = new Float64Array(arena.memory.buffer, sums, x.cols + 1);
+    for (let j = 0; j <= x.cols; j++) expect(found[j]).toBeCloseTo(exact[j], 5);
+  });
+});

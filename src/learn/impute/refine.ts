@@ -1,0 +1,99 @@
+// Alternation with a classifier: for each label, a linear classifier learns the members chosen so far from the rest of
+// their groups and from groups without the label, and chooses anew in the groups it has not learnt from.
+import type { Groups } from '../../data/group.ts';
+import type { Csr } from '../../math/csr.ts';
+import { Random } from '../../math/random.ts';
+import type { Context } from '../../progress.ts';
+import type { Assignment } from './assignment.ts';
+import {
+  choose,
+  gather,
+  type LabelPlaces,
+  type LabelTask,
+  overLabels,
+  type PlaceOptions,
+  runLabels,
+  type Scratch,
+  type Setup,
+} from './places.ts';
+
+export interface RefineOptions {
+  folds: number;
+  /** Groups without the label for each group with it. */
+  negatives: number;
+  cost: number;
+  /** Folds and negatives are drawn anew in each round. */
+  round: number;
+}
+type Options = RefineOptions & PlaceOptions;
+
+const [bias, epsilon, passes] = [1, 0.1, 10];
+const task: LabelTask<Options> = { module: import.meta.url, name: 'prepareRefine' };
+
+/** One round. Columns of `x` from `labelFeatures` on stand for the labels chosen so far. */
+export function refine(
+  x: Csr,
+  groups: Pick<Groups, 'members' | 'labels'>,
+  previous: Assignment,
+  labelFeatures: number,
+  options: RefineOptions,
+  context: Context,
+): Promise<Assignment> {
+  const placed: Options = { ...options, centre: false, weightByCount: false, assign: 'top-r' };
+  return runLabels(task, x, groups, placed, { previous, labelFeatures, allGroups: true }, context);
+}
+
+export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => {
+  const { memory, options, starts } = setup;
+  const { count } = label;
+  const folds = Math.min(options.folds, count);
+  // One group has none to learn from: its choice stays.
+  if (folds < 2) return;
+  const random = new Random(setup.seed, 'refine', options.round, label.label);
+  const groups = listGroups(setup, at, label, random);
+  const { features } = gather(kernels, setup, at, label.label, at.list, groups);
+  const places = new Uint32Array(memory.buffer, at.firsts, groups + 1)[groups];
+  kernels.markChosen(at.list, count, setup.bounds, at.firsts, label.pairs, starts, setup.chosen, at.marks);
+  const foldOf = new Uint8Array(memory.buffer, at.folds, groups);
+  random.permutation(count).forEach((group, i) => {
+    foldOf[group] = i % folds;
+  });
+  // Groups without the label are never asked about: every fold learns from them.
+  foldOf.fill(folds, count);
+  const rows = [at.ends, at.entries, features, at.sums] as const;
+  for (let fold = 0; fold < folds; fold++) {
+    kernels.takeSides(count, groups, at.firsts, at.folds, fold, at.marks, at.signs);
+    const work = [at.signs, at.pulls, at.order] as const;
+    kernels.solvePlaces(places, ...rows, ...work, options.cost, bias, epsilon, passes, random.uint32());
+    kernels.scoreFold(count, at.firsts, at.folds, fold, ...rows, bias, at.dots);
+  }
+  choose(kernels, setup, at, label);
+});
+
+/** The groups of the label, followed by some without it; returns how many. */
+function listGroups(setup: Setup<Options>, at: Scratch, label: LabelPlaces, random: Random): number {
+  const own = new Uint32Array(setup.memory.buffer, label.list, label.count);
+  const wanted = Math.ceil(setup.options.negatives * label.count);
+  const others = drawOthers(own, setup.groupCount, wanted, random);
+  const list = new Uint32Array(setup.memory.buffer, at.list, own.length + others.length);
+  list.set(own);
+  list.set(others, own.length);
+  return list.length;
+}
+
+/** Different groups below `groups` that are not in `own`, as many as wanted or as there are. */
+function drawOthers(own: Uint32Array, groups: number, wanted: number, random: Random): number[] {
+  const taken = new Set(own);
+  const others: number[] = [];
+  if (2 * wanted >= groups - own.length) {
+    for (let group = 0; group < groups; group++) if (!taken.has(group)) others.push(group);
+    return random.shuffle(others).slice(0, wanted);
+  }
+  while (others.length < wanted) {
+    const group = random.integer(groups);
+    if (taken.has(group)) continue;
+    taken.add(group);
+    others.push(group);
+  }
+  return others;
+}
