@@ -64,17 +64,17 @@ export function findSenses(
     clusters.forEach((cluster, k) => {
       places.push(leaves.indptr[cluster] + rowIndices(leaves, cluster).indexOf(label));
       counts.push(parts[k].length);
-      const told = groups.words(k, mostWords);
-      const features = told.map(({ feature }) => feature);
+      const told = groups.describe(k, mostWords, mostExamples);
+      const features = told.words.map(({ feature }) => feature);
       weights.add(
         features,
-        told.map(({ weight }) => weight),
+        told.words.map(({ weight }) => weight),
       );
       elsewhere.add(
         features,
-        told.map((word) => word.elsewhere),
+        told.words.map((word) => word.elsewhere),
       );
-      examples.add(groups.typical(k, mostExamples));
+      examples.add(told.rows);
     });
     groups.clear();
   });
@@ -95,32 +95,44 @@ export function findSenses(
   };
 }
 
-/** Groups of rows, the rows of one label's copies, beside each other. */
+/** Groups of rows, the rows of one label's copies, beside each other. Long loops: every label's rows pass here. */
 class Groups {
   readonly #x: Csr;
   #rows: number[][] = [];
-  /** Sums of each group's rows; zero between labels. */
+  /** For each group the features its rows have, and the sum of its rows, which is zero between labels. */
+  #features: Uint32Array[] = [];
   readonly #sums: Float64Array[] = [];
+  readonly #found: Uint32Array;
+  /** How much more a feature is in the group at hand than in any other; only that group's features are up to date. */
+  readonly #telling: Float64Array;
 
   constructor(x: Csr) {
     this.#x = x;
+    this.#found = new Uint32Array(x.cols);
+    this.#telling = new Float64Array(x.cols);
   }
 
   take(groups: number[][]): void {
+    const { indptr, indices, values } = this.#x;
+    const found = this.#found;
     this.#rows = groups;
-    groups.forEach((_, g) => {
+    this.#features = groups.map((rows, g) => {
       this.#sums[g] ??= new Float64Array(this.#x.cols);
-      this.#each(g, (feature, value) => {
-        this.#sums[g][feature] += value;
-      });
+      const sum = this.#sums[g];
+      let size = 0;
+      for (const row of rows) {
+        for (let p = indptr[row]; p < indptr[row + 1]; p++) {
+          if (sum[indices[p]] === 0) found[size++] = indices[p];
+          sum[indices[p]] += values[p];
+        }
+      }
+      return found.slice(0, size);
     });
   }
 
   clear(): void {
-    this.#rows.forEach((_, g) => {
-      this.#each(g, (feature) => {
-        this.#sums[g][feature] = 0;
-      });
+    this.#features.forEach((features, g) => {
+      for (const feature of features) this.#sums[g][feature] = 0;
     });
   }
 
@@ -143,41 +155,31 @@ class Groups {
     return most;
   }
 
-  /** Features of a group that tell it from the others, the most telling first, with their mean values. */
-  words(group: number, most: number): Sense['words'] {
-    const features = new Set<number>();
-    this.#each(group, (feature) => {
-      features.add(feature);
-    });
-    const list = Uint32Array.from(features).sort();
-    const telling = Float64Array.from(list, (feature) => this.#telling(group, feature));
-    return Array.from(
-      topK(telling, most).filter((i) => telling[i] > 0),
-      (i) => {
-        return {
-          feature: list[i],
-          weight: this.#mean(group, list[i]),
-          elsewhere: this.#elsewhere(group, list[i]),
-        };
-      },
-    );
-  }
-
-  /** Rows of a group that are most like it and unlike the others. */
-  typical(group: number, most: number): number[] {
+  /** Words that tell a group from the others, with their mean values, and rows that have most of such words. */
+  describe(group: number, mostWords: number, mostRows: number): { words: Sense['words']; rows: number[] } {
+    const features = this.#features[group];
+    for (const feature of features) {
+      this.#telling[feature] = this.#mean(group, feature) - this.#elsewhere(group, feature);
+    }
+    const telling = Float64Array.from(features, (feature) => this.#telling[feature]);
+    const words = topK(telling, mostWords)
+      .filter((i) => telling[i] > 0)
+      .map((i) => features[i]);
     const rows = this.#rows[group];
-    const { indptr, indices, values } = this.#x;
-    const likeness = Float64Array.from(most > 0 ? rows : [], (row) => {
-      let sum = 0;
-      for (let p = indptr[row]; p < indptr[row + 1]; p++) sum += values[p] * this.#telling(group, indices[p]);
-      return sum;
-    });
-    return Array.from(topK(likeness, most), (i) => rows[i]);
+    const likeness = Float64Array.from(mostRows > 0 ? rows : [], (row) => this.#likeness(row));
+    return {
+      words: Array.from(words, (feature) => {
+        return { feature, weight: this.#mean(group, feature), elsewhere: this.#elsewhere(group, feature) };
+      }),
+      rows: Array.from(topK(likeness, mostRows), (i) => rows[i]),
+    };
   }
 
-  /** What all groups share tells nothing. */
-  #telling(group: number, feature: number): number {
-    return this.#mean(group, feature) - this.#elsewhere(group, feature);
+  #likeness(row: number): number {
+    const { indptr, indices, values } = this.#x;
+    let sum = 0;
+    for (let p = indptr[row]; p < indptr[row + 1]; p++) sum += values[p] * this.#telling[indices[p]];
+    return sum;
   }
 
   #mean(group: number, feature: number): number {
@@ -195,18 +197,10 @@ class Groups {
 
   /** The sum of the cosines of all pairs of rows, one of each group. */
   #product(a: number, b: number): number {
+    const [first, second] = [this.#sums[a], this.#sums[b]];
     let product = 0;
-    this.#each(a, (feature, value) => {
-      product += value * this.#sums[b][feature];
-    });
+    for (const feature of this.#features[a]) product += first[feature] * second[feature];
     return product;
-  }
-
-  #each(group: number, visit: (feature: number, value: number) => void): void {
-    const { indptr, indices, values } = this.#x;
-    for (const row of this.#rows[group]) {
-      for (let p = indptr[row]; p < indptr[row + 1]; p++) visit(indices[p], values[p]);
-    }
   }
 }
 
