@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UmbelError } from '../errors.ts';
-import { Pool, runJobs, type Task } from './pool.ts';
+import { Pool, runJobs, runThread, type Task } from './pool.ts';
 
 let folder: string;
 let module: string;
@@ -27,6 +27,15 @@ beforeAll(async () => {
      export const broken = () => { throw new UmbelError('usage', 'setup must be right'); };
      export const who = () => () => threadId;
      export const sleep = () => (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+     export const count = (to) => async (_, report) => {
+       for (let i = 0; i < to; i++) {
+         report(i);
+         await new Promise((resolve) => setTimeout(resolve, 1));
+       }
+       if (to === 13) throw new UmbelError('usage', 'to must not be 13');
+       return { counted: to, threadId };
+     };
+     export const spin = () => (_, report) => { report('spinning'); for (;;); };
      let last;
      export const arrays = () => (n) => {
        const moved = last && last.length === 0;
@@ -158,4 +167,33 @@ it('whole typed arrays in a result move, views are copied', async () => {
   expect(results.map(({ view }) => view.length)).toEqual([3, 3, 3, 3]);
   expect(results.filter(({ moved }) => moved === false)).toEqual([]);
   expect(results.some(({ moved }) => moved)).toBe(true);
+});
+
+describe('a long job', () => {
+  const count = () => task<number, undefined, { counted: number; threadId: number }>('count');
+
+  it('runs on a thread of its own and reports while it runs', async () => {
+    const seen: number[] = [];
+    const { counted, threadId } = await runThread(count(), 5, { onReport: (i: number) => seen.push(i) });
+    expect(counted).toBe(5);
+    expect(threadId).toBeGreaterThan(0);
+    expect(seen).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('fails with its own error, or with that of whoever hears its reports', async () => {
+    await expect(runThread(count(), 13)).rejects.toThrow(new UmbelError('usage', 'to must not be 13'));
+    const full = () => {
+      throw new Error('disk full');
+    };
+    await expect(runThread(count(), 5, { onReport: full })).rejects.toThrow('disk full');
+  });
+
+  it('ends when cancelled, even in the middle of a computation', async () => {
+    const stop = new AbortController();
+    const run = runThread(task<undefined, undefined, never>('spin'), undefined, {
+      signal: stop.signal,
+      onReport: () => stop.abort(),
+    });
+    await expect(run).rejects.toMatchObject({ code: 'cancelled' });
+  });
 });

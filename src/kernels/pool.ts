@@ -87,7 +87,7 @@ export class Pool {
       const cancel = () => reject(new UmbelError('cancelled', 'cancelled'));
       signal?.addEventListener('abort', cancel, { signal: ended.signal });
     });
-    const order: Order = { kind: 'prepare', module: builtFile(task.module).href, name: task.name, setup };
+    const order = prepareOrder(task, setup);
     const lanes: Promise<void>[] = [];
     while (lanes.length < this.threads && queue.pending > 0) {
       const worker = this.#worker(lanes.length);
@@ -103,12 +103,9 @@ export class Pool {
   }
 
   #worker(lane: number): Worker {
-    this.#workers[lane] ??= new Worker(builtFile(import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'))).once(
-      'error',
-      (error) => {
-        this.#broken = error;
-      },
-    );
+    this.#workers[lane] ??= new Worker(workerFile()).once('error', (error) => {
+      this.#broken = error;
+    });
     return this.#workers[lane];
   }
 }
@@ -189,6 +186,7 @@ function runLane<Job, Result>(
     const receive = (answer: Answer) => {
       try {
         if ('failure' in answer) throw revive(answer.failure);
+        if ('report' in answer) return;
         given--;
         give();
         queue.finish(answer.index, answer.result as Result);
@@ -197,7 +195,7 @@ function runLane<Job, Result>(
         reject(error);
       }
     };
-    const died = (code: number) => reject(new Error(`worker thread ended with code ${code}`));
+    const died = (code: number) => reject(endedEarly(code));
     worker.on('message', receive).on('error', reject).on('exit', died);
     ended.addEventListener('abort', () => {
       worker.off('message', receive).off('error', reject).off('exit', died);
@@ -210,6 +208,56 @@ async function prepare<Setup, Job, Result>(task: Task<Setup, Job, Result>, setup
   const start = (await import(task.module))[task.name] as Prepare<Setup, Job, Result>;
   return start(setup);
 }
+
+/** What the export looks like that `runThread` runs. */
+export type LongJob<Setup, Report, Result> = (
+  setup: Setup,
+) => (job: undefined, report: (message: Report) => void) => Promise<Result>;
+
+/**
+ * Runs one long job on a thread of its own, so that this one stays free for timers, signals and requests. Cancelling
+ * ends the thread.
+ */
+export async function runThread<Setup, Report, Result>(
+  task: Task<Setup, undefined, Result>,
+  setup: Setup,
+  { signal, onReport }: { signal?: AbortSignal; onReport?: (message: Report) => void } = {},
+): Promise<Result> {
+  checkCancelled(signal);
+  const worker = new Worker(workerFile());
+  const cancel = () => worker.terminate();
+  try {
+    return await new Promise<Result>((resolve, reject) => {
+      signal?.addEventListener('abort', cancel);
+      worker.on('error', reject).on('exit', (code) => {
+        reject(signal?.aborted ? new UmbelError('cancelled', 'cancelled') : endedEarly(code));
+      });
+      worker.on('message', (answer: Answer) => {
+        try {
+          if ('failure' in answer) throw revive(answer.failure);
+          if ('report' in answer) onReport?.(answer.report as Report);
+          else resolve(answer.result as Result);
+        } catch (error) {
+          reject(error);
+        }
+      });
+      worker.postMessage(prepareOrder(task, setup));
+      worker.postMessage({ kind: 'job', index: 0, job: undefined } satisfies Order);
+    });
+  } finally {
+    signal?.removeEventListener('abort', cancel);
+    await worker.terminate();
+  }
+}
+
+const endedEarly = (code: number) => new Error(`worker thread ended with code ${code}`);
+const workerFile = () => builtFile(import.meta.url.replace(/pool(\.[jt]s)$/, 'worker$1'));
+const prepareOrder = ({ module, name }: { module: string; name: string }, setup: unknown): Order => ({
+  kind: 'prepare',
+  module: builtFile(module).href,
+  name,
+  setup,
+});
 
 /** The error as it was thrown in the worker. */
 function revive(failure: Extract<Answer, { failure: unknown }>['failure']): unknown {

@@ -9,9 +9,10 @@ export type Order =
 
 export type Answer =
   | { index: number; result: unknown }
+  | { report: unknown }
   | { failure: { umbel?: [ErrorCode, string, ErrorDetail]; error?: unknown } };
 
-type Work = (job: unknown) => unknown;
+type Work = (job: unknown, report: (message: unknown) => void) => unknown;
 
 // Orders arrive while the module is still loading; each job waits for the preparation before it.
 let work: Promise<Work> | undefined;
@@ -23,12 +24,17 @@ parentPort?.on('message', async (order: Order) => {
       work.catch(() => {});
       return;
     }
-    const result = (await work)?.(order.job);
+    const result = await (await work)?.(order.job, report);
     parentPort?.postMessage({ index: order.index, result } satisfies Answer, ownedBuffers(result));
   } catch (error) {
     parentPort?.postMessage({ failure: describe(error) } satisfies Answer);
   }
 });
+
+/** What a long job tells while it runs. */
+function report(message: unknown): void {
+  parentPort?.postMessage({ report: message } satisfies Answer, ownedBuffers(message));
+}
 
 async function load(module: string, name: string, setup: unknown): Promise<Work> {
   const prepare = (await import(module))[name] as Prepare<unknown, unknown, unknown>;
