@@ -7,6 +7,7 @@ import { registerData } from './data.ts';
 import { registerDemo } from './demo.ts';
 import { registerEvaluate } from './evaluate.ts';
 import { registerExplain } from './explain.ts';
+import { registerImpute } from './impute.ts';
 import { registerLabels } from './labels.ts';
 import { registerPredict } from './predict.ts';
 import { fail } from './run.ts';
@@ -25,6 +26,7 @@ const program = new Command('umbel')
 
 registerDemo(program);
 registerData(program);
+registerImpute(program);
 registerTrain(program);
 registerPredict(program);
 registerExplain(program);

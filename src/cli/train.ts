@@ -2,16 +2,19 @@
 import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import type { Dataset } from '../data/dataset.ts';
 import { readDataset } from '../data/formats.ts';
 import { readIdList, readLabels } from '../data/labels.ts';
 import type { Vocabulary } from '../data/vocabulary.ts';
 import { badUsage, UmbelError } from '../errors.ts';
 import { allOptions, Classifier } from '../learn/classifier.ts';
+import { type Grouped, imputeMethods, imputeSet } from '../learn/impute/impute.ts';
 import type { Estimate } from '../learn/learner.ts';
 import { defaultLearner, findLearner, learnerNames } from '../learn/registry.ts';
 import type { Option } from '../options.ts';
 import { openCheckpoint } from '../store/checkpoint.ts';
 import { checkTarget, saveModel } from '../store/folder.ts';
+import { type GroupFlags, readGrouped, reportImputed, splitSettings, withGroupFlags } from './impute.ts';
 import {
   type CommonFlags,
   once,
@@ -25,7 +28,8 @@ import {
 } from './run.ts';
 import { color, formatBytes, formatCount, formatSeconds, table } from './terminal.ts';
 
-interface TrainFlags extends CommonFlags, ReadFlags {
+interface TrainFlags extends CommonFlags, ReadFlags, GroupFlags {
+  impute?: string;
   learner: string;
   train: string;
   out: string;
@@ -46,6 +50,11 @@ export function registerTrain(program: Command): void {
     .requiredOption('--out <folder>', 'where to save the model', once('out'))
     .option('--learner <name>', `one of ${learnerNames.join(', ')}`, defaultLearner)
     .option('--set <option=value>', 'an option, as umbel options lists them; repeatable', collectSetting)
+    .option(
+      '--groups <file>',
+      'the labels of groups of samples, where the samples have none (umbel impute --help)',
+    )
+    .option('--impute <method>', `how groups give their labels to samples: ${imputeMethods.join(', ')}`)
     .option('--labels <file>', 'label names: TSV, CSV, JSONL, SKOS, or one name per line')
     .option('--label-columns <map>', 'columns of that file: id=1,name=3,altNames=4')
     .option('--language <code>', 'of the names in that file, where it has several (default: en)')
@@ -53,7 +62,7 @@ export function registerTrain(program: Command): void {
     .option('--exclude <file>', 'these label ids are never predicted, one per line')
     .option('--resume', 'go on where an interrupted training of the same data and options stopped')
     .addHelpText('after', trainExamples);
-  withReadFlags(withCommonFlags(command)).action(verb(train));
+  withReadFlags(withCommonFlags(withGroupFlags(command))).action(verb(train));
 
   program
     .command('options')
@@ -82,8 +91,9 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   await checkTarget(flags.out);
   const started = performance.now();
   const reading = readOptions(flags, terminal);
-  const dataset = await readDataset(flags.train, reading);
-  reportSkipped(reading, terminal);
+  const { impute: imputing, rest: settings } = splitSettings(flags.set, flags.impute);
+  const { dataset, grouped } = await readTraining(flags, reading);
+  if (!grouped) reportSkipped(reading, terminal);
   const described = await describeLabels(dataset.vocabulary, flags, terminal);
   dataset.labels.cols = dataset.vocabulary.size;
   const read = (performance.now() - started) / 1000;
@@ -92,10 +102,19 @@ async function train(terminal: Terminal, flags: TrainFlags) {
     flags.resume ? 'go on' : 'start anew',
   );
   if (flags.resume) terminal.note(`found ${checkpoint.found} finished levels of an earlier run`);
+  let imputation: Awaited<ReturnType<typeof reportImputed>> | undefined;
   const classifier = await Classifier.train(dataset, {
     ...terminal,
     learner: flags.learner,
-    options: flags.set,
+    options: settings,
+    impute:
+      grouped &&
+      (async (set) => {
+        const imputed = await imputeSet(set, grouped, imputing, terminal);
+        reportSkipped(reading, terminal);
+        imputation = await reportImputed(imputed, dataset, grouped, flags, terminal);
+        return imputed.set;
+      }),
     checkpoint,
     onEstimate: (estimate) => checkRoom(estimate, terminal),
   });
@@ -116,8 +135,22 @@ async function train(terminal: Terminal, flags: TrainFlags) {
     ...size,
     described,
     skipped: reading.skipped?.count,
+    imputation,
     model: flags.out,
   };
+}
+
+/** Samples with labels, or without them and their groups. */
+async function readTraining(
+  flags: TrainFlags,
+  reading: ReturnType<typeof readOptions>,
+): Promise<{ dataset: Dataset; grouped?: Grouped }> {
+  const { groups, train, impute } = flags;
+  if (groups !== undefined) return readGrouped(train, { ...flags, groups }, reading);
+  const needless = { impute, evidence: flags.evidence, corrections: flags.corrections };
+  for (const [name, value] of Object.entries(needless))
+    if (value !== undefined) throw badUsage(`--${name} must come with --groups`, { value });
+  return { dataset: await readDataset(train, reading) };
 }
 
 /** Says what training will need, and refuses what this machine cannot hold. */

@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CsrBuilder, type Pattern } from '../math/csr.ts';
 import { groupRows } from './group.ts';
-import { readGroups, writeGroups } from './groups-file.ts';
+import { leaveOutUngrouped, readGroups, writeGroups } from './groups-file.ts';
+import { datasetOf } from './plain-samples.ts';
 import { Skipped } from './skipped.ts';
 import { Vocabulary } from './vocabulary.ts';
 
@@ -136,5 +137,27 @@ describe('the groups file', () => {
       'sample ids must be unique',
     );
     await expect(readdir(out)).rejects.toThrow();
+  });
+});
+
+describe('groups that do not fit their samples', () => {
+  it('a label outside a complete vocabulary is refused, or left out and counted', async () => {
+    const text = line({ labels: ['pet', 'wild'] });
+    await expect(read(text, { closed: true })).rejects.toThrow('label must be in the vocabulary, got "wild"');
+    const skipped = new Skipped();
+    const groups = await read(text, { closed: true, skipped });
+    expect([...groups.labels.indices]).toEqual([0]);
+    expect(skipped.count).toBe(1);
+  });
+
+  it('a sample in no group is refused, or left out and counted', () => {
+    const groups = groupRows(pattern([[2, 3]], 4), pattern([[], [], [0], []], 1), 'list');
+    const dataset = { ...datasetOf(['a', 'b', 'c', 'd'].map((text) => ({ text, labels: [] }))) };
+    expect(() => leaveOutUngrouped(dataset, groups)).toThrow('every instance must be in a group, got "0"');
+    const skipped = new Skipped();
+    const left = leaveOutUngrouped(dataset, groups, skipped);
+    expect(skipped.count).toBe(2);
+    expect(left.dataset.texts).toEqual(['c', 'd']);
+    expect([...left.groups.members.indices]).toEqual([0, 1]);
   });
 });

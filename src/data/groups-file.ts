@@ -2,10 +2,11 @@
 // numbers from "0" where the samples have none; a label repeated is a label counted.
 import { badInput, locate } from '../errors.ts';
 import { CsrBuilder, rowIndices, rowValues } from '../math/csr.ts';
-import type { Dataset } from './dataset.ts';
+import { type Dataset, selectSamples } from './dataset.ts';
 import { AtomicFile, readLines } from './file.ts';
 import type { ReadOptions } from './format.ts';
 import type { Groups } from './group.ts';
+import type { Skipped } from './skipped.ts';
 
 export async function writeGroups(
   path: string,
@@ -33,25 +34,36 @@ export async function writeGroups(
   }
 }
 
-/** The groups of `dataset`'s rows. Labels are added to its vocabulary: the instances come without any. */
+/**
+ * The groups of `dataset`'s rows. Labels are added to its vocabulary: the instances come without any. `closed` says that
+ * the vocabulary is complete, so that another label is a mistake.
+ */
 export async function readGroups(
   path: string,
   dataset: Pick<Dataset, 'rows' | 'ids' | 'vocabulary'>,
-  options: ReadOptions = {},
+  { closed = false, ...options }: ReadOptions & { closed?: boolean } = {},
 ): Promise<Groups> {
   const { rows, vocabulary } = dataset;
   const rowOf = rowFinder(dataset);
   const names = new Set<string>();
   const members = new CsrBuilder('binary');
   const labels = new CsrBuilder('values');
+  const isKnown = (label: string): boolean => {
+    if (!closed || vocabulary.column(label) !== undefined) return true;
+    const error = badInput('label must be in the vocabulary', { file: path, value: label });
+    if (!options.skipped) throw error;
+    options.skipped.add(error);
+    return false;
+  };
   const take = (line: string) => {
     const record = parseRecord(line);
     if (names.has(record.group)) throw badInput('group must appear once', { value: record.group });
     const instances = memberRows(record.instances, rowOf);
+    const known = record.labels.filter(isKnown);
     names.add(record.group);
     members.add(instances);
     const counts = new Map<number, number>();
-    for (const id of record.labels) {
+    for (const id of known) {
       const column = vocabulary.add(id);
       counts.set(column, (counts.get(column) ?? 0) + 1);
     }
@@ -73,6 +85,33 @@ export async function readGroups(
     }
   }
   return { names: [...names], members: members.pattern(rows), labels: labels.csr(vocabulary.size) };
+}
+
+/** Samples in no group are refused, or left out and counted. */
+export function leaveOutUngrouped(
+  dataset: Dataset,
+  groups: Groups,
+  skipped?: Skipped,
+): { dataset: Dataset; groups: Groups } {
+  const { members } = groups;
+  const grouped = new Uint8Array(dataset.rows);
+  for (const row of members.indices) grouped[row] = 1;
+  const kept: number[] = [];
+  const numbers = new Uint32Array(dataset.rows);
+  for (let row = 0; row < dataset.rows; row++) {
+    numbers[row] = kept.length;
+    if (grouped[row] === 1) {
+      kept.push(row);
+      continue;
+    }
+    const error = badInput('every instance must be in a group', { value: dataset.ids?.[row] ?? String(row) });
+    if (!skipped) throw error;
+    skipped.add(error);
+  }
+  if (kept.length === dataset.rows) return { dataset, groups };
+  const indices = members.indices.map((row) => numbers[row]);
+  const remaining = { ...groups, members: { ...members, cols: kept.length, indices } };
+  return { dataset: selectSamples(dataset, kept), groups: remaining };
 }
 
 interface GroupRecord {
@@ -98,7 +137,7 @@ function parseRecord(line: string): GroupRecord {
   return { group, ...lists };
 }
 
-function idList(field: string, value: unknown): string[] {
+export function idList(field: string, value: unknown): string[] {
   if (!Array.isArray(value))
     throw badInput(`${field} must be a list of ids`, { value: JSON.stringify(value) ?? 'nothing' });
   for (const id of value) {
@@ -120,7 +159,7 @@ function memberRows(instances: string[], rowOf: (id: string) => number | undefin
   return Uint32Array.from(rows).sort();
 }
 
-function rowFinder({ rows, ids }: Pick<Dataset, 'rows' | 'ids'>): (id: string) => number | undefined {
+export function rowFinder({ rows, ids }: Pick<Dataset, 'rows' | 'ids'>): (id: string) => number | undefined {
   if (ids) {
     const known = rowsOfIds(ids);
     return (id) => known.get(id);

@@ -8,7 +8,16 @@ import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.t
 import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
 import { checkCancelled, type Progress, quiet } from '../progress.ts';
-import type { Estimate, Explanation, Learner, Model, Sense, TrainContext, Width } from './learner.ts';
+import type {
+  Estimate,
+  Explanation,
+  Learner,
+  Model,
+  Sense,
+  TrainContext,
+  TrainingSet,
+  Width,
+} from './learner.ts';
 import { type Inputs, Preparation, preparationOptions, type Running } from './preparation.ts';
 import { defaultLearner, findLearner } from './registry.ts';
 
@@ -30,6 +39,8 @@ export interface TrainOptions extends Partial<TrainContext> {
   learner?: string;
   /** The learner's options, and those of the preparation: `text.ngrams`, `dense.standardise`. */
   options?: Record<string, unknown>;
+  /** Gives the samples their labels once they have features: how a data set of groups is trained on. */
+  impute?: (set: TrainingSet) => Promise<TrainingSet>;
   /** Told before the long work starts; throw to refuse. */
   onEstimate?: (estimate: Estimate) => void;
 }
@@ -73,6 +84,8 @@ interface Fields {
 /** How long the stages of training took. */
 export interface Seconds {
   vectorise: number;
+  /** Where labels were imputed. */
+  impute?: number;
   train: number;
 }
 
@@ -106,7 +119,7 @@ export class Classifier {
   }
 
   static async train(dataset: Dataset, given: TrainOptions = {}): Promise<Classifier> {
-    const { learner: name = defaultLearner, options = {}, onEstimate, ...asked } = given;
+    const { learner: name = defaultLearner, options = {}, onEstimate, impute, ...asked } = given;
     const context: TrainContext = { seed: 1, threads: 1, progress: quiet, ...asked };
     checkPositive('threads', context.threads);
     if (!Number.isSafeInteger(context.seed))
@@ -116,28 +129,32 @@ export class Classifier {
     const isOwn = ([option]: [string, unknown]) => Object.hasOwn(learner.options, option);
     const chosen = Object.fromEntries(Object.entries(all).filter(isOwn));
     if (dataset.rows === 0) throw badInput('training data must have at least one sample');
-    if (dataset.labels.indices.length === 0) throw badInput('training data must have at least one label');
+    if (!impute) checkLabelled(dataset);
     const started = performance.now();
     const { preparation, features } = await Preparation.fit(dataset, all, context);
     checkCancelled(context.signal);
     const vectorised = performance.now();
-    const set = { ...dataset, features };
+    const prepared = { ...dataset, features };
+    const set = impute ? await impute(prepared) : prepared;
+    checkLabelled(set);
+    const imputed = performance.now();
     if (onEstimate && learner.estimate) onEstimate(learner.estimate(set, chosen, context.threads));
     const model = await learner.train(set, chosen, context);
     const seconds = {
       vectorise: (vectorised - started) / 1000,
-      train: (performance.now() - vectorised) / 1000,
+      ...(impute && { impute: (imputed - vectorised) / 1000 }),
+      train: (performance.now() - imputed) / 1000,
     };
     return new Classifier({
       learner: name,
       options: chosen,
       seed: context.seed,
-      rows: dataset.rows,
-      counts: columnCounts(dataset.labels),
-      vocabulary: dataset.vocabulary.clone(),
+      rows: set.rows,
+      counts: columnCounts(set.labels),
+      vocabulary: set.vocabulary.clone(),
       model,
       preparation,
-      featureNames: dataset.featureNames,
+      featureNames: set.featureNames,
       seconds,
     });
   }
@@ -303,6 +320,10 @@ export class Classifier {
     for (const id of ids) mask[this.vocabulary.column(id) ?? 0] = 1;
     return mask;
   }
+}
+
+function checkLabelled({ labels }: Dataset): void {
+  if (labels.indices.length === 0) throw badInput('training data must have at least one label');
 }
 
 function checkPositive(name: string, value: number): void {

@@ -1,16 +1,20 @@
 // Training from group labels (EAGLE): only groups carry labels; imputing decides which of their members they belong to,
 // and so turns a grouped data set into one that any learner takes.
-import type { Features } from '../../data/dataset.ts';
+import { type Features, selectFeatures, selectSamples } from '../../data/dataset.ts';
 import { baselineLabels, type Groups } from '../../data/group.ts';
+import type { Skipped } from '../../data/skipped.ts';
 import type { Pattern } from '../../math/csr.ts';
 import { choice, flag, integer, number, type OptionsOf } from '../../options.ts';
 import type { Context } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
+import type { TrainingSet } from '../learner.ts';
 import { type Assignment, assignedLabels } from './assignment.ts';
+import { chooseMethod } from './auto.ts';
+import { type Correction, checkGroups, pinGroups } from './corrections.ts';
 import { assignNearest } from './grlr.ts';
 import { assignPlus } from './plus.ts';
 
-export const imputeMethods = ['baseline', 'eagle-0', 'eagle', 'eagle-plus'] as const;
+export const imputeMethods = ['baseline', 'eagle-0', 'eagle', 'eagle-plus', 'auto'] as const;
 
 export const imputeOptions = {
   method: choice(
@@ -27,6 +31,7 @@ export const imputeOptions = {
     ['best', 'top-r'],
     'a label goes to the best member of a group, or (always in eagle-plus) to as many as the group carries it',
   ),
+  dropUnlabelled: flag(false, 'leave out instances that get no label; otherwise they are negatives for all'),
   labelRounds: integer(2, 'rounds of eagle-plus in which members are known by their other labels too', {
     min: 0,
   }),
@@ -45,6 +50,43 @@ export interface Imputed {
   labels: Pattern;
   /** Who got what, and by how much; absent where every member gets everything. */
   assignment?: Assignment;
+  /** The method that was used, and why where it was chosen here. */
+  method: Exclude<ImputeOptions['method'], 'auto'>;
+  reasons: string[];
+}
+
+/** A grouped data set: what `train` and `umbel impute` start from. */
+export interface Grouped {
+  groups: Groups;
+  corrections?: Correction[];
+  /** Takes groups that cannot be imputed; without it they are refused. */
+  skipped?: Skipped;
+}
+
+/** The data set that any learner takes, and what was decided for it. */
+export interface ImputedSet extends Imputed {
+  set: TrainingSet;
+  /** The rows that are left, where some were dropped. */
+  kept?: number[];
+  /** The groups as imputed: without corrected pairs, but with a group for each instance of those. */
+  groups: Groups;
+}
+
+export async function imputeSet(
+  set: TrainingSet,
+  { groups: given, corrections = [], skipped }: Grouped,
+  o: ImputeOptions,
+  context: Context,
+): Promise<ImputedSet> {
+  const groups = checkGroups(pinGroups(given, corrections), joinFeatures(set.features), skipped);
+  const imputed = await impute(set.features, groups, o, context);
+  const labelled = { ...set, labels: imputed.labels };
+  if (!o.dropUnlabelled) return { ...imputed, set: labelled, groups };
+  const { indptr } = imputed.labels;
+  const rows = Array.from({ length: set.rows }, (_, row) => row);
+  const kept = rows.filter((row) => indptr[row + 1] > indptr[row]);
+  const left = { ...selectSamples(labelled, kept), features: selectFeatures(set.features, kept) };
+  return { ...imputed, set: left, kept, groups };
 }
 
 /** Labels for the rows of `features`, from those of their groups. */
@@ -55,18 +97,30 @@ export async function impute(
   context: Context,
 ): Promise<Imputed> {
   const x = joinFeatures(unitFeatures(features));
+  const assigned = (method: Imputed['method'], assignment: Assignment): Imputed => {
+    return { labels: assignedLabels(groups, assignment), assignment, method, reasons: [] };
+  };
   switch (o.method) {
     case 'baseline':
-      return { labels: baselineLabels(groups) };
+      return { labels: baselineLabels(groups), method: 'baseline', reasons: [] };
     case 'eagle-0':
-    case 'eagle': {
-      const iterations = o.method === 'eagle' ? o.iterations : 0;
-      const assignment = await assignNearest(x, groups, { ...o, iterations, centre: false }, context);
-      return { labels: assignedLabels(groups, assignment), assignment };
-    }
-    case 'eagle-plus': {
-      const assignment = await assignPlus(x, groups, o, context);
-      return { labels: assignedLabels(groups, assignment), assignment };
+      return assigned(
+        'eagle-0',
+        await assignNearest(x, groups, { ...o, iterations: 0, centre: false }, context),
+      );
+    case 'eagle':
+      return assigned('eagle', await assignNearest(x, groups, { ...o, centre: false }, context));
+    case 'eagle-plus':
+      return assigned('eagle-plus', await assignPlus(x, groups, o, context));
+    case 'auto': {
+      const { method, iterations, reasons } = chooseMethod(x, groups, context.seed);
+      const chosen = await impute(
+        features,
+        groups,
+        { ...o, method, iterations: iterations ?? o.iterations },
+        context,
+      );
+      return { ...chosen, reasons };
     }
     default:
       return o.method satisfies never;

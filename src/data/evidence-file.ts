@@ -1,0 +1,97 @@
+// Evidence for people (evidence.jsonl): for every group and label the instances that got it, how similar they are, and by
+// how much they are ahead. Corrections have the same shape: lines whose instances someone has set right.
+import { badInput, locate } from '../errors.ts';
+import { rowIndices } from '../math/csr.ts';
+import type { Dataset } from './dataset.ts';
+import { AtomicFile, readLines } from './file.ts';
+import type { ReadOptions } from './format.ts';
+import type { Groups } from './group.ts';
+import { idList, rowFinder } from './groups-file.ts';
+
+/** One line; instances are sample ids, or row numbers where the samples have none. */
+export interface EvidenceRecord {
+  group: string;
+  label: string;
+  instances: string[];
+  similarities?: number[];
+  /** Null where every member got the label. */
+  margin?: number | null;
+  pinned?: true;
+}
+
+export async function writeEvidence(path: string, records: Iterable<EvidenceRecord>): Promise<number> {
+  const file = await AtomicFile.create(path);
+  try {
+    let written = 0;
+    let lines: string[] = [];
+    for (const record of records) {
+      lines.push(`${JSON.stringify(record)}\n`);
+      written++;
+      if (lines.length < 4096) continue;
+      await file.write(lines.join(''));
+      lines = [];
+    }
+    await file.write(lines.join(''));
+    await file.close();
+    return written;
+  } catch (error) {
+    await file.abort();
+    throw error;
+  }
+}
+
+/** Which members of a group have a label, by numbers; the label must be one the group carries. */
+export async function readCorrections(
+  path: string,
+  { names, members, labels }: Groups,
+  dataset: Pick<Dataset, 'rows' | 'ids' | 'vocabulary'>,
+  options: ReadOptions = {},
+): Promise<{ group: number; label: number; rows: number[] }[]> {
+  const groupOf = new Map(names.map((name, group) => [name, group]));
+  const rowOf = rowFinder(dataset);
+  const seen = new Set<string>();
+  const parse = (line: string) => {
+    const record = parseRecord(line);
+    const group = groupOf.get(record.group);
+    if (group === undefined) throw badInput('group must be one of the groups file', { value: record.group });
+    const label = dataset.vocabulary.column(record.label);
+    if (label === undefined || !rowIndices(labels, group).includes(label))
+      throw badInput(`label must be one that group ${record.group} carries`, { value: record.label });
+    const rows = record.instances.map((id) => {
+      const row = rowOf(id);
+      if (row === undefined || !rowIndices(members, group).includes(row))
+        throw badInput(`instance must be a member of group ${record.group}`, { value: id });
+      return row;
+    });
+    const pair = `${group} ${label}`;
+    if (seen.has(pair)) throw badInput('a pair of group and label must be corrected once', { value: line });
+    seen.add(pair);
+    return { group, label, rows: [...new Set(rows)] };
+  };
+  const corrections: ReturnType<typeof parse>[] = [];
+  for await (const { first, lines } of readLines(path, options)) {
+    for (let i = 0; i < lines.length; i++) {
+      try {
+        if (lines[i].trim() !== '') corrections.push(parse(lines[i]));
+      } catch (error) {
+        const located = locate(error, { file: path, line: first + i });
+        if (!options.skipped) throw located;
+        options.skipped.add(located);
+      }
+    }
+  }
+  return corrections;
+}
+
+function parseRecord(line: string): EvidenceRecord {
+  let record: Partial<Record<keyof EvidenceRecord, unknown>> | null;
+  try {
+    record = JSON.parse(line);
+  } catch {
+    throw badInput('line must be valid JSON', { value: line });
+  }
+  const { group, label, instances } = record ?? {};
+  if (typeof group !== 'string' || typeof label !== 'string')
+    throw badInput('line must be an object with group, label and instances', { value: line });
+  return { group, label, instances: idList('instances', instances) };
+}

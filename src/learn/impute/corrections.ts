@@ -1,0 +1,60 @@
+// What people know better: a corrected pair of group and label is pinned to the members they name (or to none), and
+// groups that cannot tell anything are found before imputing.
+import type { Groups } from '../../data/group.ts';
+import type { Skipped } from '../../data/skipped.ts';
+import { badInput } from '../../errors.ts';
+import { type Csr, CsrBuilder, rowIndices, rowValues } from '../../math/csr.ts';
+
+export interface Correction {
+  group: number;
+  /** The label's column. */
+  label: number;
+  /** The members that have the label; none where the group should not carry it. */
+  rows: number[];
+}
+
+/** Corrected pairs leave their group; each member named becomes a group of its own, at the end. */
+export function pinGroups({ names, members, labels }: Groups, corrections: readonly Correction[]): Groups {
+  const pinned = new Set(corrections.map(({ group, label }) => `${group} ${label}`));
+  const [allMembers, left] = [new CsrBuilder('binary'), new CsrBuilder('values')];
+  for (let group = 0; group < members.rows; group++) {
+    allMembers.add(rowIndices(members, group));
+    const carried = rowIndices(labels, group);
+    const kept = [...carried.keys()].filter((i) => !pinned.has(`${group} ${carried[i]}`));
+    const counts = rowValues(labels, group);
+    left.add(
+      kept.map((i) => carried[i]),
+      kept.map((i) => counts[i]),
+    );
+  }
+  const allNames = [...names];
+  for (const { group, label, rows } of corrections) {
+    for (const row of rows) {
+      allNames.push(names[group]);
+      allMembers.add([row]);
+      left.add([label], [1]);
+    }
+  }
+  return { names: allNames, members: allMembers.pattern(members.cols), labels: left.csr(labels.cols) };
+}
+
+/** Groups with labels but no feature in any member are refused, or their labels left out and counted. */
+export function checkGroups({ names, members, labels }: Groups, x: Csr, skipped?: Skipped): Groups {
+  const isEmpty = (row: number) => x.indptr[row] === x.indptr[row + 1];
+  const checked = new CsrBuilder('values');
+  for (let group = 0; group < members.rows; group++) {
+    const carried = rowIndices(labels, group);
+    const empty = carried.length > 0 && rowIndices(members, group).every(isEmpty);
+    if (!empty) {
+      checked.add(carried, rowValues(labels, group));
+      continue;
+    }
+    const error = badInput('a group with labels must have an instance that is not empty', {
+      value: names[group],
+    });
+    if (!skipped) throw error;
+    skipped.add(error);
+    checked.add([]);
+  }
+  return { names, members, labels: checked.csr(labels.cols) };
+}

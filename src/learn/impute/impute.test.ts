@@ -1,0 +1,109 @@
+import { describe, expect, it } from 'vitest';
+import { type Groups, groupRows } from '../../data/group.ts';
+import { datasetOf } from '../../data/plain-samples.ts';
+import { Skipped } from '../../data/skipped.ts';
+import { CsrBuilder, rowIndices } from '../../math/csr.ts';
+import { parseOptions } from '../../options.ts';
+import { quiet } from '../../progress.ts';
+import { Classifier } from '../classifier.ts';
+import { findLearner, learnerNames } from '../registry.ts';
+import { type Grouped, type ImputeOptions, imputeMethods, imputeOptions, imputeSet } from './impute.ts';
+
+const context = { seed: 1, threads: 1, progress: quiet };
+
+/** Five groups of a cat and a dog text; every group carries both labels. */
+function pets() {
+  const plain = datasetOf(
+    Array.from({ length: 10 }, (_, i) => ({
+      features: { [i % 2]: 1, 2: 0.1 * i },
+      labels: i % 2 === 0 ? ['cat'] : ['dog'],
+    })),
+  );
+  const members = new CsrBuilder('binary');
+  for (let j = 0; j < 5; j++) members.add([2 * j, 2 * j + 1]);
+  const groups = groupRows(members.pattern(10), plain.labels, 'list');
+  const set = { ...plain, features: plain.features ?? {} };
+  return { set, groups };
+}
+const imputed = (given: Partial<Grouped> & { groups: Groups }, options: Partial<ImputeOptions> = {}) =>
+  imputeSet(pets().set, given, parseOptions(imputeOptions, options), context);
+const labelsOf = ({ set }: Awaited<ReturnType<typeof imputeSet>>) =>
+  Array.from({ length: set.rows }, (_, row) => [...rowIndices(set.labels, row)].join());
+
+describe('imputing a data set', () => {
+  it.each(imputeMethods)('%s gives every group its labels, in groups of one exactly', async (method) => {
+    const { set, groups } = pets();
+    const alone = new CsrBuilder('binary');
+    for (let row = 0; row < 10; row++) alone.add([row]);
+    const single = groupRows(alone.pattern(10), set.labels, 'list');
+    expect((await imputed({ groups: single }, { method })).set.labels).toEqual(set.labels);
+    const result = await imputed({ groups }, { method });
+    for (let group = 0; group < 5; group++) {
+      const given = [2 * group, 2 * group + 1].flatMap((row) => [...rowIndices(result.set.labels, row)]);
+      expect(new Set(given)).toEqual(new Set([0, 1]));
+    }
+  });
+
+  it('keeps a corrected pair where people put it, and takes away a label they deny', async () => {
+    const { groups } = pets();
+    const corrections = [
+      { group: 0, label: 0, rows: [1] },
+      { group: 1, label: 1, rows: [] },
+    ];
+    for (const method of imputeMethods) {
+      const labels = labelsOf(await imputed({ groups, corrections }, { method }));
+      expect(labels[1].split(',')).toContain('0');
+      expect(labels[0].split(',')).not.toContain('0');
+      expect([labels[2], labels[3]].join().split(',')).not.toContain('1');
+    }
+  });
+
+  it('refuses a group with labels whose instances are all empty, or leaves its labels out and counts it', async () => {
+    const { set, groups } = pets();
+    const empty = new CsrBuilder('values');
+    const { sparse } = set.features;
+    if (!sparse) throw new Error('pets are sparse');
+    for (let row = 0; row < 10; row++) {
+      const [from, to] = [sparse.indptr[row], sparse.indptr[row + 1]];
+      if (row < 2) empty.add([]);
+      else empty.add(sparse.indices.subarray(from, to), sparse.values.subarray(from, to));
+    }
+    const hollow = { ...set, features: { sparse: empty.csr(sparse.cols) } };
+    const o = parseOptions(imputeOptions);
+    await expect(imputeSet(hollow, { groups }, o, context)).rejects.toThrow(
+      'a group with labels must have an instance that is not empty, got "0"',
+    );
+    const skipped = new Skipped();
+    const labels = labelsOf(await imputeSet(hollow, { groups, skipped }, o, context));
+    expect(skipped.count).toBe(1);
+    expect(labels.slice(0, 2)).toEqual(['', '']);
+  });
+
+  it('drops instances without labels when asked to', async () => {
+    const { groups } = pets();
+    const corrections = [
+      { group: 0, label: 0, rows: [1] },
+      { group: 0, label: 1, rows: [1] },
+    ];
+    const { set, kept } = await imputed({ groups, corrections }, { dropUnlabelled: true });
+    expect(set.rows).toBe(kept?.length);
+    expect(kept).not.toContain(0);
+  });
+
+  it('comes before any learner', async () => {
+    for (const learner of learnerNames) {
+      await findLearner(learner);
+      const { set, groups } = pets();
+      const none = new CsrBuilder('binary');
+      for (let row = 0; row < set.rows; row++) none.add([]);
+      const unlabelled = { ...set, labels: none.pattern(2) };
+      const classifier = await Classifier.train(unlabelled, {
+        learner,
+        impute: async (given) =>
+          (await imputeSet(given, { groups }, parseOptions(imputeOptions), context)).set,
+      });
+      expect(classifier.seconds?.impute).toBeGreaterThanOrEqual(0);
+      expect(classifier.counts.reduce((sum, count) => sum + count, 0)).toBe(10);
+    }
+  });
+});
