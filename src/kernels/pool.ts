@@ -209,14 +209,17 @@ async function prepare<Setup, Job, Result>(task: Task<Setup, Job, Result>, setup
   return start(setup);
 }
 
+/** Milliseconds that a process which ends waits for the next report of a long job. */
+const exitPatience = 10_000;
+
 /** What the export looks like that `runThread` runs. */
 export type LongJob<Setup, Report, Result> = (
   setup: Setup,
 ) => (job: undefined, report: (message: Report) => void) => Promise<Result>;
 
 /**
- * Runs one long job on a thread of its own, so that this one stays free for timers, signals and requests. Cancelling
- * ends the thread.
+ * Runs one long job on a thread of its own, so that this one stays free for timers, signals and requests. When cancelled
+ * the job ends at its next report: to end its thread in the middle of native code would end the whole process.
  */
 export async function runThread<Setup, Report, Result>(
   task: Task<Setup, undefined, Result>,
@@ -224,28 +227,39 @@ export async function runThread<Setup, Report, Result>(
   { signal, onReport }: { signal?: AbortSignal; onReport?: (message: Report) => void } = {},
 ): Promise<Result> {
   checkCancelled(signal);
+  const stop = new Int32Array(new SharedArrayBuffer(8));
+  const cancel = () => Atomics.store(stop, 0, 1);
+  const leave = () => {
+    cancel();
+    Atomics.wait(stop, 1, 0, exitPatience);
+  };
+  signal?.addEventListener('abort', cancel);
+  process.on('exit', leave);
   const worker = new Worker(workerFile());
-  const cancel = () => worker.terminate();
   try {
     return await new Promise<Result>((resolve, reject) => {
-      signal?.addEventListener('abort', cancel);
-      worker.on('error', reject).on('exit', (code) => {
-        reject(signal?.aborted ? new UmbelError('cancelled', 'cancelled') : endedEarly(code));
-      });
-      worker.on('message', (answer: Answer) => {
+      let unheard: unknown;
+      const hear = (message: Report) => {
         try {
-          if ('failure' in answer) throw revive(answer.failure);
-          if ('report' in answer) onReport?.(answer.report as Report);
-          else resolve(answer.result as Result);
+          onReport?.(message);
         } catch (error) {
-          reject(error);
+          unheard ??= error;
+          cancel();
         }
+      };
+      worker.on('error', reject).on('exit', (code) => reject(endedEarly(code)));
+      worker.on('message', (answer: Answer) => {
+        if ('report' in answer) hear(answer.report as Report);
+        else if (unheard !== undefined) reject(unheard);
+        else if ('failure' in answer) reject(revive(answer.failure));
+        else resolve(answer.result as Result);
       });
       worker.postMessage(prepareOrder(task, setup));
-      worker.postMessage({ kind: 'job', index: 0, job: undefined } satisfies Order);
+      worker.postMessage({ kind: 'job', index: 0, job: undefined, stop } satisfies Order);
     });
   } finally {
     signal?.removeEventListener('abort', cancel);
+    process.off('exit', leave);
     await worker.terminate();
   }
 }

@@ -5,7 +5,8 @@ import type { Prepare } from './pool.ts';
 
 export type Order =
   | { kind: 'prepare'; module: string; name: string; setup: unknown }
-  | { kind: 'job'; index: number; job: unknown };
+  /** Of a long job: the first number turns 1 when it is cancelled, the second when it has ended. */
+  | { kind: 'job'; index: number; job: unknown; stop?: Int32Array };
 
 export type Answer =
   | { index: number; result: unknown }
@@ -24,15 +25,20 @@ parentPort?.on('message', async (order: Order) => {
       work.catch(() => {});
       return;
     }
-    const result = await (await work)?.(order.job, report);
+    const result = await (await work)?.(order.job, (message) => report(message, order.stop));
     parentPort?.postMessage({ index: order.index, result } satisfies Answer, ownedBuffers(result));
   } catch (error) {
     parentPort?.postMessage({ failure: describe(error) } satisfies Answer);
   }
+  if (order.kind === 'job' && order.stop) {
+    Atomics.store(order.stop, 1, 1);
+    Atomics.notify(order.stop, 1);
+  }
 });
 
 /** What a long job tells while it runs. */
-function report(message: unknown): void {
+function report(message: unknown, stop: Int32Array | undefined): void {
+  if (stop && Atomics.load(stop, 0) === 1) throw new UmbelError('cancelled', 'cancelled');
   parentPort?.postMessage({ report: message } satisfies Answer, ownedBuffers(message));
 }
 

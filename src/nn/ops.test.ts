@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Random } from '../math/random.ts';
 import { gradients } from './gradient.ts';
 import { constant, input, type Shape, sizeOf, type Value } from './graph.ts';
+import * as layers from './layers.ts';
 import { encodeModel, inputsOf } from './onnx.ts';
 import * as ops from './ops.ts';
 import { evaluate } from './reference.ts';
@@ -65,11 +66,11 @@ const cases: Record<string, Case> = {
   sqrt: smooth(ops.sqrt, [0.5, 2.5]),
   tanh: smooth(ops.tanh),
   sigmoid: smooth(ops.sigmoid),
-  softplus: smooth(ops.softplus),
+  softplus: smooth(layers.softplus),
   erf: smooth(ops.erf, [-4, 4]),
-  gelu: smooth(ops.gelu),
+  gelu: smooth(layers.gelu),
   relu: smooth(ops.relu),
-  leakyRelu: smooth((x) => ops.leakyRelu(x, 0.01)),
+  leakyRelu: smooth((x) => layers.leakyRelu(x, 0.01)),
   abs: smooth(ops.abs),
   clip: smooth((x) => ops.clip(x, -0.91, 1.23)),
   reshape: smooth((x) => ops.reshape(mul(x, x), [sizeOf(x.shape), 1])),
@@ -95,21 +96,22 @@ const cases: Record<string, Case> = {
   mean: { shapes: one(sizes(2, 3)), build: (x) => ops.mean(x, [0, -1]) },
   max: { shapes: one(sizes(2, 3)), build: (x) => ops.max(x, [1]) },
   'max over all': { shapes: one(someAxis), build: (x) => ops.max(x, undefined, true) },
-  softmax: { shapes: one(someAxis), build: (x) => ops.softmax(x) },
-  'softmax over the first axis': { shapes: one(sizes(2, 3)), build: (x) => ops.softmax(x, 0) },
-  logSoftmax: { shapes: one(sizes(1, 3)), build: (x) => ops.logSoftmax(x, 0) },
+  softmax: { shapes: one(someAxis), build: (x) => layers.softmax(x) },
+  'softmax over the first axis': { shapes: one(sizes(2, 3)), build: (x) => layers.softmax(x, 0) },
+  logSumExp: { shapes: one(sizes(2, 3)), build: (x) => layers.logSumExp(x, [1]) },
+  logSoftmax: { shapes: one(sizes(1, 3)), build: (x) => layers.logSoftmax(x, 0) },
   layerNorm: {
     shapes: sizes(1, 3).map((shape): Shape[] => {
       const wide = shape.with(-1, shape[shape.length - 1] + 2);
       return [wide, wide.slice(-1), wide.slice(-1)];
     }),
-    build: (x, scale, bias) => ops.layerNorm(x, scale, bias),
+    build: (x, scale, bias) => layers.layerNorm(x, scale, bias),
   },
   linear: {
     shapes: fc
       .tuple(someAxis, fc.integer({ min: 1, max: 3 }))
       .map(([shape, out]) => [shape, [shape[shape.length - 1], out], [out]]),
-    build: ops.linear,
+    build: layers.linear,
   },
 };
 
@@ -245,10 +247,10 @@ function attentionBlock(x: Value, [qkv, out, up, down, scale, bias]: Value[]): V
       [0, 2, 1, 3],
     ),
   );
-  const weights = ops.softmax(mul(matmul(heads[0], heads[1], { b: true }), Math.sqrt(2 / width)));
+  const weights = layers.softmax(mul(matmul(heads[0], heads[1], { b: true }), Math.sqrt(2 / width)));
   const mixed = ops.reshape(ops.transpose(matmul(weights, heads[2]), [0, 2, 1, 3]), x.shape);
-  const normal = ops.layerNorm(add(x, matmul(mixed, out)), scale, bias);
-  return ops.layerNorm(add(normal, matmul(ops.gelu(matmul(normal, up)), down)), scale, bias);
+  const normal = layers.layerNorm(add(x, matmul(mixed, out)), scale, bias);
+  return layers.layerNorm(add(normal, matmul(layers.gelu(matmul(normal, up)), down)), scale, bias);
 }
 
 describe('whole programs', () => {
@@ -274,7 +276,9 @@ describe('whole programs', () => {
     const shapes: Shape[] = [[3, 4], [4, 5], [5], [5, 3], [3]];
     const targets = rows([0, 2, 1], [3, 1]);
     const build = (...[x, w, b, v, c]: Value[]) =>
-      neg(ops.gatherElements(ops.logSoftmax(ops.linear(ops.tanh(ops.linear(x, w, b)), v, c)), targets));
+      neg(
+        ops.gatherElements(layers.logSoftmax(layers.linear(ops.tanh(layers.linear(x, w, b)), v, c)), targets),
+      );
     const { inputs, data, output } = prepare({ build }, shapes, 8);
     checkGradients(output, inputs, data, 2);
   });
@@ -297,7 +301,7 @@ describe('shapes that do not fit', () => {
     ['sum', () => sum(x, [2]), 'sum: axis 2 must exist, got [2, 3]'],
     [
       'layerNorm',
-      () => ops.layerNorm(x, y, y),
+      () => layers.layerNorm(x, y, y),
       'layerNorm: scale and bias must be as long as a row, got [2, 3] and [4, 5] and [4, 5]',
     ],
     ['topK', () => ops.topK(x, 4), 'topK: 4 must not exceed the last axis, got [2, 3]'],

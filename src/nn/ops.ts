@@ -7,7 +7,6 @@ import {
   badShapes,
   broadcast,
   constant,
-  input,
   type Kind,
   lift,
   makeValue,
@@ -50,27 +49,11 @@ export const sign = unary('Sign');
 export const stopGradient = unary('Identity');
 
 /** `value`, whose gradient reaches `sources` by a rule of its own: shorter than through all that `value` is made of. */
-const withGradient = (value: Value, sources: readonly Value[], backward: Backward): Value =>
+export const withGradient = (value: Value, sources: readonly Value[], backward: Backward): Value =>
   makeValue('Output', [value, ...sources], value.shape, {
     attributes: { index: 0 },
     backward: (gradient) => [undefined, ...backward(gradient)],
   });
-
-/** log(1 + exp(x)); made of parts, because ONNX's own operator keeps to one thread. */
-export function softplus(x: Value): Value {
-  const value = add(relu(x), log(add(exp(neg(abs(x))), 1)));
-  return withGradient(value, [x], (gradient) => [mul(gradient, sigmoid(x))]);
-}
-
-/** x times the chance that a standard normal number is below x. */
-export function gelu(x: Value): Value {
-  const chance = mul(add(erf(mul(x, Math.SQRT1_2)), 1), 0.5);
-  const density = () => exp(sub(mul(mul(x, x), -0.5), 0.5 * Math.log(2 * Math.PI)));
-  const backward = (gradient: Value) => [mul(gradient, add(chance, mul(x, density())))];
-  return withGradient(mul(x, chance), [x], backward);
-}
-
-export const leakyRelu = (x: Value, slope: number): Value => sub(relu(x), mul(relu(neg(x)), slope));
 
 /** Values outside the bounds become the bound; no gradient passes there. */
 export function clip(x: Value, low: number, high: number): Value {
@@ -79,12 +62,6 @@ export function clip(x: Value, low: number, high: number): Value {
     backward: (gradient) => [mul(gradient, toFloat(equal(x, y)))],
   });
   return y;
-}
-
-/** With this chance a number becomes 0, else it grows so that the mean stays; the trainer draws what is fed as `name`. */
-export function dropout(x: Value, rate: number, name: string): Value {
-  if (!(rate >= 0 && rate < 1)) throw badUsage('dropout: rate must be from 0 to below 1', { value: rate });
-  return rate === 0 ? x : mul(x, input(name, x.shape, 'float32', { draw: 'mask', rate }));
 }
 
 // Two operands; shapes broadcast.
@@ -381,58 +358,7 @@ export function matmul(a: Value, b: Value, transposed: Transposed = {}): Value {
 }
 
 /** Applies a function of matrices to all rows (the last axis) of x at once. */
-const withRows = (x: Value, apply: (rows: Value) => Value): Value => {
+export const withRows = (x: Value, apply: (rows: Value) => Value): Value => {
   const y = apply(reshape(x, [sizeOf(x.shape.slice(0, -1)), x.shape[x.shape.length - 1]]));
   return reshape(y, [...x.shape.slice(0, -1), y.shape[y.shape.length - 1]]);
 };
-
-/** x times the weights, plus the bias, for every row (the last axis) of x. */
-export const linear = (x: Value, weights: Value, bias: Value): Value =>
-  withRows(x, (rows) => add(matmul(rows, weights), bias));
-
-export function softmax(x: Value, axis = -1): Value {
-  const along = axisOf('softmax', x.shape, axis);
-  const y: Value = makeValue('Softmax', [x], x.shape, {
-    attributes: { axis: along },
-    backward: (gradient) => [mul(y, sub(gradient, sum(mul(gradient, y), [along], true)))],
-  });
-  return y;
-}
-
-export function logSoftmax(x: Value, axis = -1): Value {
-  const along = axisOf('logSoftmax', x.shape, axis);
-  const y: Value = makeValue('LogSoftmax', [x], x.shape, {
-    attributes: { axis: along },
-    backward: (gradient) => [sub(gradient, mul(exp(y), sum(gradient, [along], true)))],
-  });
-  return y;
-}
-
-/** Rows (the last axis) brought to mean 0 and variance 1, then scaled and shifted. */
-export function layerNorm(x: Value, scale: Value, bias: Value, epsilon = 1e-5): Value {
-  const width = x.shape.slice(-1);
-  if (x.shape.length === 0 || !sameShape(scale.shape, width) || !sameShape(bias.shape, width))
-    throw badShapes('layerNorm', 'scale and bias must be as long as a row', x.shape, scale.shape, bias.shape);
-  const last = [x.shape.length - 1];
-  const normal = (): Value => mul(sub(x, average), spread);
-  const y: Value = makeValue('LayerNormalization', [x, scale, bias], x.shape, {
-    attributes: { axis: -1, epsilon },
-    backward: (gradient) => {
-      const unit = normal();
-      const scaled = mul(gradient, scale);
-      const along = mul(unit, mean(mul(scaled, unit), last, true));
-      const forX = mul(spread, sub(sub(scaled, mean(scaled, last, true)), along));
-      return [forX, sumTo(mul(gradient, unit), width), sumTo(gradient, width)];
-    },
-  });
-  const statistic = (index: number, backward: (gradient: Value) => Value): Value =>
-    makeValue('Output', [y, x], x.shape.with(-1, 1), {
-      attributes: { index },
-      backward: (gradient) => [undefined, backward(gradient)],
-    });
-  const average = statistic(1, (gradient) => expand(mul(gradient, 1 / width[0]), x.shape));
-  const spread: Value = statistic(2, (gradient) =>
-    mul(mul(gradient, mul(spread, spread)), mul(normal(), -1 / width[0])),
-  );
-  return y;
-}
