@@ -36,7 +36,7 @@ export const imputeOptions = {
     min: 0,
   }),
   classifierRounds: integer(
-    2,
+    1,
     'rounds of eagle-plus in which classifiers choose in groups they have not seen',
     {
       min: 0,
