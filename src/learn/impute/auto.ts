@@ -1,69 +1,150 @@
-// How mixed the groups are, and which method that asks for (`auto`).
+// Which method suits the groups (`auto`): how mixed they are, and which imputed labels make the classifier that best
+// recognises the labels of groups it has not seen.
 import type { Groups } from '../../data/group.ts';
-import { type Csr, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
+import { Vocabulary } from '../../data/vocabulary.ts';
+import { type Csr, nnz, type Pattern, rowIndices, selectRows } from '../../math/csr.ts';
+import { Random } from '../../math/random.ts';
+import { parseOptions } from '../../options.ts';
+import { type Context, quiet } from '../../progress.ts';
+import { findLearner } from '../registry.ts';
 
-export interface Mixture {
-  /** Mean squared distance of members from their group's mean, as a share of that of rows from the mean of all. */
-  within: number;
-  /** Labels that a group carries, as a share of all labels carried at all. */
-  overlap: number;
-  /** Members per group, and labels per member. */
-  size: number;
-  labelsPerMember: number;
+type GroupParts = Pick<Groups, 'members' | 'labels'>;
+/** A method and what it makes of some groups. */
+export interface Candidate<M> {
+  method: M;
+  impute(x: Csr, groups: GroupParts): Promise<Pattern>;
 }
 
-export interface Choice {
-  method: 'baseline' | 'eagle-plus';
-  iterations?: number;
-  reasons: string[];
+/** Rows that are looked at: enough to tell methods apart by a point. */
+const enoughRows = 8000;
+const heldOutShare = 0.25;
+
+/** The best method, and why in words. Candidates come in the order in which ties are decided. */
+export async function chooseMethod<M extends string>(
+  x: Csr,
+  groups: GroupParts,
+  candidates: Candidate<M>[],
+  context: Context,
+): Promise<{ method: M; reasons: string[] }> {
+  const mixed = withinShare(x, groups.members);
+  const reasons = [
+    `members of a group differ ${(100 * mixed).toFixed(0)}% as much as random rows do` +
+      (groups.labels.values.some((count) => count > 1) ? '' : '; no group carries a label twice'),
+  ];
+  if (nnz(groups.members) === groups.members.rows) {
+    reasons.push(`every group has one member: nothing is to be decided (${candidates[0].method})`);
+    return { method: candidates[0].method, reasons };
+  }
+  const parts = split(x, groups, context.seed);
+  const found: { method: M; hits: number }[] = [];
+  for (const { method, impute } of candidates) {
+    const labels = await impute(parts.train.x, parts.train.groups);
+    found.push({ method, hits: await recognised(parts, labels, context) });
+  }
+  const best = found.reduce((first, other) => (other.hits > first.hits ? other : first));
+  const shown = found.map(({ method, hits }) => `${method} ${(100 * hits).toFixed(1)}`).join(', ');
+  reasons.push(`labels recognised in groups not learnt from, beyond chance, %: ${shown}`);
+  reasons.push(`so ${best.method}`);
+  return { method: best.method, reasons };
 }
 
-export function mixtureOf(x: Csr, { members, labels }: Pick<Groups, 'members' | 'labels'>): Mixture {
-  return {
-    within: withinShare(x, members),
-    overlap: 0,
-    size: nnz(members) / members.rows,
-    labelsPerMember: labels.values.reduce((a, b) => a + b, 0) / nnz(members),
-  };
+interface Part {
+  x: Csr;
+  groups: GroupParts;
+}
+
+/** Some groups to learn from and some to ask about; no row is in both. */
+function split(x: Csr, { members, labels }: GroupParts, seed: number): { train: Part; test: Part } {
+  const order = new Random(seed, 'auto').permutation(members.rows);
+  const sides: { groups: number[]; rows: Set<number> }[] = [0, 1].map(() => ({
+    groups: [],
+    rows: new Set(),
+  }));
+  for (const group of order) {
+    const rows = rowIndices(members, group);
+    const [train, test] = sides;
+    const total = train.rows.size + test.rows.size;
+    if (total >= enoughRows) break;
+    const own = test.rows.size < heldOutShare * total ? test : train;
+    const other = own === test ? train : test;
+    if (rows.some((row) => other.rows.has(row))) continue;
+    own.groups.push(group);
+    for (const row of rows) own.rows.add(row);
+  }
+  const [train, test] = sides.map(({ groups, rows }): Part => {
+    const kept = [...rows].sort((a, b) => a - b);
+    const numbers = new Map(kept.map((row, i) => [row, i]));
+    const some = selectRows(members, groups);
+    const indices = some.indices.map((row) => numbers.get(row) ?? 0);
+    return {
+      x: selectRows(x, kept),
+      groups: { members: { ...some, cols: kept.length, indices }, labels: selectRows(labels, groups) },
+    };
+  });
+  return { train, test };
+}
+
+/** How often a member's best label is one of its group's, less what chance would give. */
+async function recognised(
+  { train, test }: { train: Part; test: Part },
+  labels: Pattern,
+  context: Context,
+): Promise<number> {
+  if (labels.indices.length === 0 || nnz(test.groups.members) === 0) return 0;
+  const tree = await findLearner('tree');
+  const vocabulary = Vocabulary.numbered(labels.cols);
+  const set = { rows: train.x.rows, labels, vocabulary, features: { sparse: train.x } };
+  const model = await tree.train(set, parseOptions(tree.options), { ...context, progress: quiet });
+  const ranking = await model.predict({ sparse: test.x }, { top: 1, threads: context.threads });
+  const shares = carriedShares(train.groups.labels);
+  let [sum, members] = [0, 0];
+  for (let group = 0; group < test.groups.members.rows; group++) {
+    const carried = new Set(rowIndices(test.groups.labels, group));
+    for (const row of rowIndices(test.groups.members, group)) {
+      members++;
+      const [label] = rowIndices(ranking, row);
+      if (label === undefined) continue;
+      const chance = Math.min(0.99, shares[label]);
+      sum += ((carried.has(label) ? 1 : 0) - chance) / (1 - chance);
+    }
+  }
+  return sum / members;
+}
+
+/** Of each label, the share of groups that carry it. */
+function carriedShares(labels: Pattern): Float64Array {
+  const shares = new Float64Array(labels.cols);
+  for (const label of labels.indices) shares[label] += 1 / labels.rows;
+  return shares;
 }
 
 /**
- * Of unit rows: one-way analysis of variance over all features at once (the trace). 1 for random groups, near 0 where
- * members of a group are all alike.
+ * Of unit rows: one-way analysis of variance over all features at once (the trace). About 1 for random groups, near 0
+ * where members of a group are all alike.
  */
-function withinShare(x: Csr, members: Pattern): number {
-  let [inside, freedom] = [0, 0];
-  const sums = new Float64Array(x.cols);
-  const total = new Float64Array(x.cols);
-  let squares = 0;
+export function withinShare(x: Csr, members: Pattern): number {
+  const [sums, total] = [new Float64Array(x.cols), new Float64Array(x.cols)];
+  let [squares, inside, freedom] = [0, 0, 0];
+  const each = (rows: Uint32Array, visit: (p: number) => void) => {
+    for (const row of rows) for (let p = x.indptr[row]; p < x.indptr[row + 1]; p++) visit(p);
+  };
   for (let group = 0; group < members.rows; group++) {
     const rows = rowIndices(members, group);
-    let own = 0;
-    for (const row of rows) {
-      for (let p = x.indptr[row]; p < x.indptr[row + 1]; p++) {
-        own += x.values[p] ** 2;
-        sums[x.indices[p]] += x.values[p];
-        total[x.indices[p]] += x.values[p];
-      }
-    }
-    let ofMean = 0;
-    for (const row of rows) {
-      for (let p = x.indptr[row]; p < x.indptr[row + 1]; p++) {
-        ofMean += sums[x.indices[p]] ** 2;
-        sums[x.indices[p]] = 0;
-      }
-    }
+    let [own, ofMean] = [0, 0];
+    each(rows, (p) => {
+      own += x.values[p] ** 2;
+      sums[x.indices[p]] += x.values[p];
+      total[x.indices[p]] += x.values[p];
+    });
+    each(rows, (p) => {
+      ofMean += sums[x.indices[p]] ** 2;
+      sums[x.indices[p]] = 0;
+    });
     squares += own;
     inside += own - ofMean / Math.max(1, rows.length);
     freedom += Math.max(0, rows.length - 1);
   }
   const n = nnz(members);
   const all = squares - total.reduce((sum, value) => sum + value * value, 0) / Math.max(1, n);
-  if (freedom === 0 || all <= 0) return 1;
-  return inside / freedom / (all / Math.max(1, n - 1));
-}
-
-export function chooseMethod(x: Csr, groups: Pick<Groups, 'members' | 'labels'>, _seed: number): Choice {
-  const { within } = mixtureOf(x, groups);
-  return { method: 'eagle-plus', reasons: [`groups are ${within.toFixed(2)} as mixed as random ones`] };
+  return freedom === 0 || all <= 0 ? 1 : inside / freedom / (all / Math.max(1, n - 1));
 }

@@ -174,7 +174,8 @@ describe('the members a label goes to', () => {
   it('do not depend on the lengths of rows given to `impute`', async () => {
     const { x, groups } = planted(2, 1, 4, 3, 200, 20);
     const longer = { ...x, values: x.values.map((value) => value * 8) };
-    const eagle = (sparse: Csr) => impute({ sparse }, groups, parseOptions(imputeOptions), context);
+    const eagle = (sparse: Csr) =>
+      impute({ sparse }, groups, parseOptions(imputeOptions, { method: 'eagle' }), context);
     expect(await eagle(longer)).toEqual(await eagle(x));
   });
 
@@ -185,7 +186,7 @@ describe('the members a label goes to', () => {
       for (let p = x.indptr[row]; p < x.indptr[row + 1]; p++)
         values[row * x.cols + x.indices[p]] = x.values[p];
     const dense = { rows: x.rows, cols: x.cols, values };
-    const o = parseOptions(imputeOptions);
+    const o = parseOptions(imputeOptions, { method: 'eagle' });
     expect(await impute({ dense }, groups, o, context)).toEqual(
       await impute({ sparse: x }, groups, o, context),
     );

@@ -3,7 +3,7 @@
 import { type Features, selectFeatures, selectSamples } from '../../data/dataset.ts';
 import { baselineLabels, type Groups } from '../../data/group.ts';
 import type { Skipped } from '../../data/skipped.ts';
-import type { Pattern } from '../../math/csr.ts';
+import type { Csr, Pattern } from '../../math/csr.ts';
 import { choice, flag, integer, number, type OptionsOf } from '../../options.ts';
 import type { Context } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
@@ -14,14 +14,17 @@ import { type Correction, checkGroups, pinGroups } from './corrections.ts';
 import { assignNearest } from './grlr.ts';
 import { assignPlus } from './plus.ts';
 
-export const imputeMethods = ['baseline', 'eagle-0', 'eagle', 'eagle-plus', 'auto'] as const;
+/** Those that `auto` chooses from; it prefers the first of equals. */
+const fixedMethods = ['eagle-plus', 'eagle', 'eagle-0', 'baseline'] as const;
+export const imputeMethods = [...fixedMethods, 'auto'] as const;
 
 export const imputeOptions = {
   method: choice(
-    'eagle',
+    'auto',
     imputeMethods,
     'baseline: every member gets all labels of its group; eagle-0: the member nearest to the mean of the groups with ' +
-      'the label; eagle: the mean is first turned towards the nearest members; eagle-plus: centred, rare features, other labels and classifiers',
+      'the label; eagle: that mean is first turned towards the nearest members; eagle-plus: rare features, other labels and classifiers tell too; ' +
+      'auto: tries them on some groups',
   ),
   iterations: integer(20, 'how often eagle turns', { min: 0 }),
   step: number(0.1, 'how far it turns each time', { min: 0 }),
@@ -51,7 +54,7 @@ export interface Imputed {
   /** Who got what, and by how much; absent where every member gets everything. */
   assignment?: Assignment;
   /** The method that was used, and why where it was chosen here. */
-  method: Exclude<ImputeOptions['method'], 'auto'>;
+  method: (typeof fixedMethods)[number];
   reasons: string[];
 }
 
@@ -113,14 +116,13 @@ export async function impute(
     case 'eagle-plus':
       return assigned('eagle-plus', await assignPlus(x, groups, o, context));
     case 'auto': {
-      const { method, iterations, reasons } = chooseMethod(x, groups, context.seed);
-      const chosen = await impute(
-        features,
-        groups,
-        { ...o, method, iterations: iterations ?? o.iterations },
-        context,
-      );
-      return { ...chosen, reasons };
+      const candidates = fixedMethods.map((method) => ({
+        method,
+        impute: async (some: Csr, its: Pick<Groups, 'members' | 'labels'>) =>
+          (await impute({ sparse: some }, its, { ...o, method }, context)).labels,
+      }));
+      const { method, reasons } = await chooseMethod(x, groups, candidates, context);
+      return { ...(await impute(features, groups, { ...o, method }, context)), reasons };
     }
     default:
       return o.method satisfies never;

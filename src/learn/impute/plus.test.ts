@@ -73,6 +73,29 @@ describe('eagle-plus', () => {
   });
 });
 
+describe('auto', () => {
+  it('assigns where groups are mixed', async () => {
+    const { sparse, labels } = words(800, 5);
+    const { method, reasons } = await imputed(sparse, labels, { method: 'auto' });
+    expect(method).toBe('eagle-plus');
+    expect(reasons[0]).toMatch(/differ (9\d|10\d)% as much/);
+    expect(reasons.at(-1)).toBe('so eagle-plus');
+  });
+
+  it('gives all members all labels where they have them all', async () => {
+    const { sparse, labels } = words(800, 6);
+    const byLabel = new CsrBuilder('binary');
+    const rows = Array.from({ length: 800 }, (_, row) => row);
+    rows.sort((a, b) => rowIndices(labels, a).join().localeCompare(rowIndices(labels, b).join()));
+    for (let at = 0; at < 800; at += 5) byLabel.add(rows.slice(at, at + 5).sort((a, b) => a - b));
+    const groups = groupRows(byLabel.pattern(800), labels, 'set');
+    const o = parseOptions(imputeOptions, { method: 'auto' });
+    const { method, labels: given } = await impute({ sparse }, groups, o, context);
+    expect(method).toBe('baseline');
+    expect(share(given, labels)).toBeGreaterThan(0.9);
+  });
+});
+
 describe('the classifier of one label', () => {
   it('has the weights of the exact reference', async () => {
     const { sparse: x, labels } = words(80, 4);

@@ -1,0 +1,206 @@
+// Training from group labels on real data: what each method of imputing loses against knowing every sample's labels.
+// Arguments: the folder of data sets, then flags; one experiment per run. Every figure is a mean over seeds with its
+// standard deviation. Writes bench/results/eagle-<experiment>.json, and for each set a plot of what is lost at P@1.
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type * as grouping from '../src/data/group.ts';
+import type * as judged from '../src/judge/metric.ts';
+import type * as ranked from '../src/judge/ranking.ts';
+import type * as imputing from '../src/learn/impute/impute.ts';
+import type * as registry from '../src/learn/registry.ts';
+import type * as csr from '../src/math/csr.ts';
+import type * as options from '../src/options.ts';
+import { built } from './built.ts';
+import { machine, rounded } from './figures.ts';
+import { linePlot } from './plot.ts';
+import { openSet, type RealSet, setNames } from './sets.ts';
+
+const { positionals, values: flags } = parseArgs({
+  allowPositionals: true,
+  options: {
+    /** random: groups of g; clustered: like rows, about g to a group; noise: the same, blurred by s. */
+    experiment: { type: 'string', default: 'random' },
+    sets: { type: 'string', default: setNames.join(',') },
+    seeds: { type: 'string', default: '1,2,3' },
+    /** What is varied, where it is not the usual: sizes g, or noises s. */
+    groups: { type: 'string' },
+    methods: { type: 'string', default: 'baseline,eagle-0,eagle,eagle-plus,auto' },
+    merge: { type: 'string', default: 'list' },
+    learner: { type: 'string', default: 'tree' },
+    threads: { type: 'string', default: '2' },
+    out: { type: 'string', default: join('bench', 'results') },
+  },
+});
+
+const [{ clusteredGroups, groupRows, randomGroups }, { impute, imputeOptions }, { findLearner }] =
+  await Promise.all([
+    built<typeof grouping>('data/group.js'),
+    built<typeof imputing>('learn/impute/impute.js'),
+    built<typeof registry>('learn/registry.js'),
+  ]);
+const [{ parseOptions }, { rankingMetrics }, { metricValue }, { nnz, rowIndices }] = await Promise.all([
+  built<typeof options>('options.js'),
+  built<typeof ranked>('judge/ranking.js'),
+  built<typeof judged>('judge/metric.js'),
+  built<typeof csr>('math/csr.js'),
+]);
+const learner = await findLearner(flags.learner);
+const threads = Number(flags.threads);
+const seeds = flags.seeds.split(',').map(Number);
+
+/** Halvings that leave about `size` rows to a group. */
+const depthFor = (rows: number, size: number) => Math.max(0, Math.round(Math.log2(rows / size)));
+const noisySize = 16;
+
+const experiments: Record<
+  string,
+  { usual: string; members: (set: RealSet, value: number, seed: number) => csr.Pattern }
+> = {
+  random: { usual: '2,4,6,8,10', members: ({ train }, size, seed) => randomGroups(train.rows, size, seed) },
+  clustered: {
+    usual: '8,32,128',
+    members: ({ train }, size, seed) => clusteredGroups(train.features, depthFor(train.rows, size), { seed }),
+  },
+  noise: {
+    usual: '0,0.25,0.5,1,2,Infinity',
+    members: ({ train }, noise, seed) =>
+      clusteredGroups(train.features, depthFor(train.rows, noisySize), { seed, noise }),
+  },
+};
+
+type Figures = Record<string, number>;
+interface Row {
+  set: string;
+  groups: string;
+  method: string;
+  figures: Record<string, { mean: number; deviation: number }>;
+  /** What `auto` chose, seed by seed. */
+  chosen?: string[];
+}
+
+async function judge({ train, test }: RealSet, labels: csr.Pattern, seed: number): Promise<Figures> {
+  const context = { seed, threads, progress: () => {} };
+  const model = await learner.train({ ...train, labels }, parseOptions(learner.options), context);
+  const ranking = await model.predict(test.features, { top: 5, threads });
+  const metrics = rankingMetrics(ranking, test.labels, { ks: [1, 3, 5] });
+  return Object.fromEntries(
+    [1, 3, 5].map((k) => {
+      const metric = metrics.find(({ name }) => name === `P@${k}`);
+      return [`P@${k}`, metric ? 100 * metricValue(metric) : Number.NaN];
+    }),
+  );
+}
+
+/** Of the labels given, the share that are right. */
+function precisionOf(given: csr.Pattern, truth: csr.Pattern): number {
+  let right = 0;
+  for (let row = 0; row < truth.rows; row++) {
+    const own = new Set(rowIndices(truth, row));
+    for (const label of rowIndices(given, row)) if (own.has(label)) right++;
+  }
+  return right / nnz(given);
+}
+
+/** All methods on the same groups; what `auto` chose need not be trained again. */
+async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed: number) {
+  const groups = groupRows(members, set.train.labels, flags.merge as grouping.Merge);
+  const found = new Map<string, { figures: Figures; chosen: string }>();
+  for (const method of flags.methods.split(',')) {
+    const started = performance.now();
+    const o = parseOptions(imputeOptions, { method });
+    const imputed = await impute(set.train.features, groups, o, { seed, threads, progress: () => {} });
+    const seconds = (performance.now() - started) / 1000;
+    const known = method === 'auto' ? found.get(imputed.method) : undefined;
+    const precision = known?.figures ?? (await judge(set, imputed.labels, seed));
+    const figures: Figures = { ...precision, right: precisionOf(imputed.labels, set.train.labels), seconds };
+    for (const k of ['P@1', 'P@3', 'P@5'])
+      figures[`lost ${k} %`] = (100 * (oracle[k] - figures[k])) / oracle[k];
+    found.set(method, { figures, chosen: imputed.method });
+  }
+  return found;
+}
+
+function summary(runs: Figures[]): Row['figures'] {
+  return Object.fromEntries(
+    Object.keys(runs[0]).map((name) => {
+      const values = runs.map((run) => run[name]);
+      const mean = values.reduce((sum, value) => sum + value) / values.length;
+      const square =
+        values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length - 1);
+      return [name, { mean: rounded(mean), deviation: rounded(Math.sqrt(square)) }];
+    }),
+  );
+}
+
+async function runSet(set: RealSet): Promise<Row[]> {
+  const oracles = new Map<number, Figures>();
+  for (const seed of seeds) oracles.set(seed, await judge(set, set.train.labels, seed));
+  const rows: Row[] = [
+    { set: set.name, groups: 'none', method: 'oracle', figures: summary([...oracles.values()]) },
+  ];
+  say(rows[0]);
+  for (const groups of (flags.groups ?? experiment.usual).split(',')) {
+    const runs = [];
+    for (const seed of seeds) {
+      const members = experiment.members(set, Number(groups), seed);
+      runs.push(await compare(set, members, oracles.get(seed) ?? {}, seed));
+    }
+    for (const method of flags.methods.split(',')) {
+      const ofMethod = runs.flatMap((run) => run.get(method) ?? []);
+      const chosen = method === 'auto' ? ofMethod.map((run) => run.chosen) : undefined;
+      rows.push({
+        set: set.name,
+        groups,
+        method,
+        figures: summary(ofMethod.map((run) => run.figures)),
+        chosen,
+      });
+      say(rows[rows.length - 1]);
+    }
+  }
+  return rows;
+}
+
+function say({ set, groups, method, figures, chosen }: Row): void {
+  const shown = ['P@1', 'P@3', 'P@5'].map((k) => `${figures[k].mean} ± ${figures[k].deviation}`).join('  ');
+  console.log(`${set}, groups ${groups}, ${method.padEnd(10)}  ${shown}  ${chosen?.join() ?? ''}`);
+}
+
+/** What each method loses at P@1, by what is varied; noises are drawn one beside the other. */
+function lostPlot(set: string, rows: Row[]): string {
+  const values = (flags.groups ?? experiment.usual).split(',');
+  const curves = flags.methods.split(',').map((method) => ({
+    name: method,
+    points: rows
+      .filter((row) => row.method === method)
+      .map((row, i): [number, number] => [
+        flags.experiment === 'random' ? Number(row.groups) : i,
+        row.figures['lost P@1 %'].mean,
+      ]),
+  }));
+  return linePlot({
+    title: `${set}: P@1 lost, %, by ${flags.experiment} groups (${values.join(', ')})`,
+    curves,
+  });
+}
+
+const experiment = experiments[flags.experiment];
+if (!experiment) throw new Error(`experiment must be one of ${Object.keys(experiments).join(', ')}`);
+const [folder = ''] = positionals;
+await mkdir(flags.out, { recursive: true });
+const file = join(flags.out, `eagle-${flags.experiment}`);
+const rows: Row[] = [];
+for (const name of flags.sets.split(',')) {
+  const set = await openSet(name, folder);
+  if (!set) continue;
+  const own = await runSet(set);
+  rows.push(...own);
+  // After every set: a run over all of them takes long.
+  const { seeds: _, ...settings } = flags;
+  await writeFile(
+    `${file}.json`,
+    `${JSON.stringify({ machine: machine(), seeds, ...settings, rows }, null, 2)}\n`,
+  );
+  await writeFile(`${file}-${name}.svg`, lostPlot(name, own));
+}
