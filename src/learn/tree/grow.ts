@@ -71,6 +71,9 @@ export async function growTrees(
   }
 }
 
+/** Passes over the rows when levels are trained only to see where labels belong. */
+const draftPasses = 3;
+
 /**
  * Trains the levels above the labels, puts the labels where these levels look for them, and starts again with the
  * labels there. The first round has no use for the labels' own classifiers.
@@ -83,9 +86,10 @@ async function growOverlapping(
 ): Promise<GrownTree> {
   const { x, labels, byLabel, options, context } = ground;
   const upper = chain.slice(0, -1);
-  const grow = (tasks: LevelTask[], above: Level[], round: number) =>
-    growLevels(ground, tasks, above, seed, `-round-${round}`);
-  let matcher = await grow(levelTasks(labels, chain).slice(0, -1), [], 0);
+  const grow = (tasks: LevelTask[], above: Level[], round: number, iterations = overlap.passes) =>
+    growLevels({ ...ground, options: { ...options, iterations } }, tasks, above, seed, `-round-${round}`);
+  const first = overlap.update === 'ranker-only' ? overlap.passes : Math.min(overlap.passes, draftPasses);
+  let matcher = await grow(levelTasks(labels, chain).slice(0, -1), [], 0, first);
   for (let round = 1; ; round++) {
     const reached = await reachedNodes(x, matcher, options, context);
     const leaves = placeCopies(byLabel, reached, chain[chain.length - 1], overlap, seed);
@@ -97,10 +101,13 @@ async function growOverlapping(
       continue;
     }
     const frozen = overlap.update === 'ranker-only' ? matcher : [];
-    const grown = [...frozen, ...(await grow(tasks.slice(frozen.length), frozen, round))];
-    const levels = grown.with(last, { ...grown[last], shape: leaves });
-    const again = frozen.length ? reached : await reachedNodes(x, levels.slice(0, -1), options, context);
-    return { levels, senses: findSenses(x, byLabel, again, leaves, overlap.examples) };
+    // This thread has little to do while the others train.
+    const [trained, senses] = await Promise.all([
+      grow(tasks.slice(frozen.length), frozen, round),
+      findSenses(x, byLabel, reached, leaves, overlap.examples, context.signal),
+    ]);
+    const grown = [...frozen, ...trained];
+    return { levels: grown.with(last, { ...grown[last], shape: leaves }), senses };
   }
 }
 

@@ -13,7 +13,10 @@ import { keepTexts } from './senses.ts';
 const options = {
   preset: choice('xr-linear', ['xr-linear', 'parabel'], 'sets the defaults of the options that say "preset"'),
   branching: integer(0, 'children per inner node; 0: the preset (xr-linear 32, parabel 2)', { min: 0 }),
-  leafSize: integer(100, 'labels per leaf at most', { min: 2, max: 65535 }),
+  leafSize: integer(100, 'labels per leaf at most (with overlap: copies of labels, about)', {
+    min: 2,
+    max: 65535,
+  }),
   flatSize: integer(1000, 'with no more labels than this there is no tree: all are scored', {
     min: 1,
     max: 65535,
@@ -34,16 +37,20 @@ const options = {
     'rows a node learns from: with labels below its parent (tfn), those the beam takes there (man), or both',
   ),
   epsilon: number(0.1, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
-  iterations: integer(0, 'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20)', {
-    min: 0,
-  }),
+  iterations: integer(
+    0,
+    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 5',
+    {
+      min: 0,
+    },
+  ),
   threshold: number(0.1, 'weights smaller than this become zero', { min: 0 }),
   bias: number(1, 'value of the constant feature (regularised like the others); 0 leaves it out', { min: 0 }),
   postProcessor: choice(
     'preset',
-    ['preset', 'l1-hinge', 'l2-hinge', 'l3-hinge', 'l4-hinge', 'l5-hinge', 'sigmoid', 'none'],
+    ['preset', 'l1-hinge', 'l2-hinge', 'l3-hinge', 'l4-hinge', 'l5-hinge', 'sigmoid', 'log-sigmoid', 'none'],
     'how margins become factors of the score: exp(-max(0, 1 - margin)^p), a sigmoid, or the label alone; ' +
-      'preset: xr-linear l3-hinge, parabel l2-hinge, logistic loss sigmoid',
+      'log-sigmoid, a name from PECOS, is sigmoid; preset: xr-linear l3-hinge, parabel l2-hinge, logistic loss sigmoid',
   ),
   beam: integer(10, 'nodes kept per level while searching', { min: 1 }),
   overlap: flag(
@@ -58,7 +65,7 @@ const options = {
     'what each copy of a label learns from: all rows of the label, or those the beam takes to its leaf',
   ),
   'overlap.balance': choice(
-    'none',
+    'capped',
     ['none', 'capped'],
     'capped: no leaf gets more than 1.2 times its even share of labels',
   ),
@@ -67,11 +74,7 @@ const options = {
     ['matcher+ranker', 'ranker-only'],
     'what is trained again after labels were placed: all levels, or the last alone',
   ),
-  'overlap.merge': choice(
-    'mean',
-    ['mean', 'max'],
-    'how the scores of the copies the beam reached become one',
-  ),
+  'overlap.merge': choice('max', ['mean', 'max'], 'how the scores of the copies the beam reached become one'),
   'overlap.placement': choice(
     'matched',
     ['matched', 'random'],
@@ -93,6 +96,8 @@ const presets = {
 } as const;
 
 const prefix = 'overlap.';
+/** More cost much and bring nothing measurable where every label is learned several times. */
+const overlapPasses = 5;
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
 function settleOverlap(o: Options): Overlap | undefined {
@@ -105,9 +110,8 @@ function settleOverlap(o: Options): Overlap | undefined {
           value: o['overlap.rounds'],
         },
       );
-    return Object.fromEntries(
-      own.map(([name, value]) => [name.slice(prefix.length), value]),
-    ) as unknown as Overlap;
+    const values = own.map(([name, value]) => [name.slice(prefix.length), value]);
+    return { ...Object.fromEntries(values), passes: o.iterations || overlapPasses };
   }
   const set = own.find(([name, value]) => value !== options[name as keyof Options].default);
   if (set)
@@ -118,21 +122,30 @@ function settleOverlap(o: Options): Overlap | undefined {
   return undefined;
 }
 
+/** As the search kernel takes it. */
+function powerOf(postProcessor: Exclude<Options['postProcessor'], 'preset'>): number {
+  if (postProcessor === 'none') return -1;
+  return postProcessor.endsWith('sigmoid') ? 0 : Number(postProcessor[1]);
+}
+
 function settle(o: Options) {
   const preset = presets[o.preset];
   const usual = o.loss === 'logistic' ? 'sigmoid' : preset.postProcessor;
   const postProcessor = o.postProcessor === 'preset' ? usual : o.postProcessor;
   const cost = o.loss === 'logistic' ? 4 : 0.4;
+  const overlap = settleOverlap(o);
   return {
     ...o,
-    overlap: settleOverlap(o),
+    overlap,
+    // So that leaves are about as large as without copies.
+    leafSize: Math.max(2, Math.floor(o.leafSize / (overlap?.lambda ?? 1))),
     costPositive: o.costPositive || cost,
     costNegative: o.costNegative || cost,
     branching: Math.max(2, o.branching || preset.branching),
     trees: o.trees || preset.trees,
     iterations: o.iterations || preset.iterations,
     shareRows: preset.shareRows,
-    power: postProcessor === 'none' ? -1 : postProcessor === 'sigmoid' ? 0 : Number(postProcessor[1]),
+    power: powerOf(postProcessor),
   };
 }
 

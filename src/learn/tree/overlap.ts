@@ -7,6 +7,8 @@ export interface Overlap {
   /** Clusters per label at most. */
   lambda: number;
   rounds: number;
+  /** Over the rows, at most, when a level is trained. */
+  passes: number;
   /** Whether a copy learns from all rows of its label or from those that the beam takes to its cluster. */
   positives: 'all' | 'matched';
   balance: 'none' | 'capped';

@@ -58,18 +58,21 @@ const reached: Pattern = {
 };
 
 describe('the senses of a label', () => {
-  it('draw each row to the copy the beam prefers, and keep the rows the copy is surest of', () => {
-    const record = findSenses(x, byLabel, reached, shape, 2);
+  it('draw each row to the copy the beam prefers, and keep the rows the copy is surest of', async () => {
+    const record = await findSenses(x, byLabel, reached, shape, 2);
     expect([...record.labels]).toEqual([0]);
     expect([...record.copies]).toEqual([0, 2]);
     expect([...record.rows]).toEqual([3, 2]);
     expect([...record.exampleStart]).toEqual([0, 2, 4]);
     expect([...record.examples]).toEqual([2, 0, 4, 3]);
-    expect(findSenses(x, byLabel, reached, shape, 0).examples).toHaveLength(0);
+    expect((await findSenses(x, byLabel, reached, shape, 0)).examples).toHaveLength(0);
   });
 
-  it('are told by their words, their neighbours, their share and their texts', () => {
-    const { records, texts } = keepTexts([findSenses(x, byLabel, reached, shape, 1)], (row) => `text ${row}`);
+  it('are told by their words, their neighbours, their share and their texts', async () => {
+    const { records, texts } = keepTexts(
+      [await findSenses(x, byLabel, reached, shape, 1)],
+      (row) => `text ${row}`,
+    );
     const [first, second] = describeSenses(0, 4, leaves, records[0], texts, 5);
     expect(first).toMatchObject({ tree: 4, cluster: 0, rows: 3, share: 0.6, examples: ['text 2'] });
     expect(second).toMatchObject({ tree: 4, cluster: 1, rows: 2, share: 0.4, examples: ['text 4'] });
@@ -85,18 +88,18 @@ describe('the senses of a label', () => {
     expect(first.neighbours[0].similarity).toBeCloseTo(one / Math.hypot(one, zero), 6);
   });
 
-  it('are one where a label has one place', () => {
-    const record = findSenses(x, byLabel, reached, shape, 1);
+  it('are one where a label has one place', async () => {
+    const record = await findSenses(x, byLabel, reached, shape, 1);
     const [only, ...others] = describeSenses(2, 0, leaves, record, [], 5);
     expect(others).toEqual([]);
     expect(only).toMatchObject({ cluster: 1, share: 1, examples: [] });
     expect(describeSenses(7, 0, leaves, record, [], 5)).toEqual([]);
   });
 
-  it('lie as far apart as their rows differ, and never far with few rows', () => {
+  it('lie as far apart as their rows differ, and never far with few rows', async () => {
     const random = new Random(2);
     /** `n` rows for each sense; `shared` is how much of each row is noise that both senses have. */
-    const apart = (n: number, shared: number) => {
+    const apart = async (n: number, shared: number) => {
       const [rows, near] = [new CsrBuilder('values'), new CsrBuilder('binary')];
       for (let i = 0; i < 2 * n; i++) {
         const sense = i % 2;
@@ -112,17 +115,17 @@ describe('the senses of a label', () => {
         indices: all,
       };
       const features = { ...rows.csr(7) };
-      return findSenses(features, own, near.pattern(2), shape, 0).apart[0];
+      return (await findSenses(features, own, near.pattern(2), shape, 0)).apart[0];
     };
-    expect(apart(400, 0)).toBeGreaterThan(0.95);
-    expect(apart(400, 1)).toBeLessThan(0.05);
-    expect(apart(400, 0.5)).toBeGreaterThan(apart(400, 0.9));
-    expect(apart(1, 0)).toBeLessThan(0.1);
-    expect(apart(40, 0)).toBeGreaterThan(apart(4, 0));
+    expect(await apart(400, 0)).toBeGreaterThan(0.95);
+    expect(await apart(400, 1)).toBeLessThan(0.05);
+    expect(await apart(400, 0.5)).toBeGreaterThan(await apart(400, 0.9));
+    expect(await apart(1, 0)).toBeLessThan(0.1);
+    expect(await apart(40, 0)).toBeGreaterThan(await apart(4, 0));
   });
 
-  it('survive saving, with every text once and no longer than 200 characters', () => {
-    const record = findSenses(x, byLabel, reached, shape, 2);
+  it('survive saving, with every text once and no longer than 200 characters', async () => {
+    const record = await findSenses(x, byLabel, reached, shape, 2);
     const long = `${'näyttö '.repeat(40)}\u{1f33c}`;
     const { records, texts } = keepTexts([record, record], (row) => (row === 0 ? long : `😀 ${row}`));
     expect(texts).toHaveLength(4);

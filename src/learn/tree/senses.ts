@@ -3,6 +3,7 @@
 import { type Csr, CsrBuilder, type Pattern, rowIndices, selectRows, transpose } from '../../math/csr.ts';
 import { topK } from '../../math/topk.ts';
 import { type Tensors, vector } from '../../parts.ts';
+import { breathe, checkCancelled } from '../../progress.ts';
 import type { Sense } from '../learner.ts';
 import type { Level } from './level.ts';
 
@@ -29,6 +30,7 @@ export interface SenseRecord {
 const mostWords = 8;
 /** The distance of two copies counts half where the smaller one draws so many rows, and less where fewer. */
 const fewRows = 10;
+const labelsPerBreath = 64;
 
 /**
  * Deals the rows of every label with several copies out to them: a row goes to the copy whose cluster comes first in
@@ -36,13 +38,14 @@ const fewRows = 10;
  * rows of a copy are told from its rows, not from its weights: these only tell it from the other labels of its
  * cluster, so that words of the other senses weigh most in them.
  */
-export function findSenses(
+export async function findSenses(
   x: Csr,
   byLabel: Pattern,
   reached: Pattern,
   leaves: Pattern,
   mostExamples: number,
-): SenseRecord {
+  signal?: AbortSignal,
+): Promise<SenseRecord> {
   const clustersOf = transpose(leaves);
   const labels = Uint32Array.from({ length: leaves.cols }, (_, label) => label).filter(
     (label) => clustersOf.indptr[label + 1] - clustersOf.indptr[label] > 1,
@@ -52,13 +55,25 @@ export function findSenses(
   const examples = new CsrBuilder('binary');
   const [places, counts]: number[][] = [[], []];
   const groups = new Groups(x);
-  labels.forEach((label, i) => {
-    const clusters = rowIndices(clustersOf, label);
-    const parts = Array.from(clusters, () => [] as number[]);
-    for (const row of rowIndices(byLabel, label)) {
-      const first = rowIndices(reached, row).find((cluster) => clusters.includes(cluster));
-      if (first !== undefined) parts[clusters.indexOf(first)].push(row);
+  /** For the label at hand: one more than the number of its copy in each cluster. */
+  const copyIn = new Uint32Array(leaves.rows);
+  for (const [i, label] of labels.entries()) {
+    if (i % labelsPerBreath === 0) {
+      await breathe();
+      checkCancelled(signal);
     }
+    const clusters = rowIndices(clustersOf, label);
+    clusters.forEach((cluster, k) => {
+      copyIn[cluster] = k + 1;
+    });
+    const parts = Array.from(clusters, () => [] as number[]);
+    for (let p = byLabel.indptr[label]; p < byLabel.indptr[label + 1]; p++) {
+      const row = byLabel.indices[p];
+      let q = reached.indptr[row];
+      while (q < reached.indptr[row + 1] && copyIn[reached.indices[q]] === 0) q++;
+      if (q < reached.indptr[row + 1]) parts[copyIn[reached.indices[q]] - 1].push(row);
+    }
+    for (const cluster of clusters) copyIn[cluster] = 0;
     groups.take(parts);
     apart[i] = groups.apart();
     clusters.forEach((cluster, k) => {
@@ -77,7 +92,7 @@ export function findSenses(
       examples.add(told.rows);
     });
     groups.clear();
-  });
+  }
   const order = Uint32Array.from(places, (_, i) => i).sort((a, b) => places[a] - places[b]);
   const words = selectRows(weights.csr(x.cols), order);
   const kept = selectRows(examples.pattern(x.rows), order);
@@ -158,19 +173,30 @@ class Groups {
   /** Words that tell a group from the others, with their mean values, and rows that have most of such words. */
   describe(group: number, mostWords: number, mostRows: number): { words: Sense['words']; rows: number[] } {
     const features = this.#features[group];
-    for (const feature of features) {
-      this.#telling[feature] = this.#mean(group, feature) - this.#elsewhere(group, feature);
+    const means = new Float64Array(features.length);
+    const elsewhere = new Float64Array(features.length);
+    const telling = new Float64Array(features.length);
+    this.#sums.slice(0, this.#rows.length).forEach((sum, g) => {
+      const n = Math.max(1, this.#rows[g].length);
+      for (let i = 0; i < features.length; i++) {
+        const mean = sum[features[i]] / n;
+        if (g === group) means[i] = mean;
+        else if (mean > elsewhere[i]) elsewhere[i] = mean;
+      }
+    });
+    for (let i = 0; i < features.length; i++) {
+      telling[i] = means[i] - elsewhere[i];
+      this.#telling[features[i]] = telling[i];
     }
-    const telling = Float64Array.from(features, (feature) => this.#telling[feature]);
-    const words = topK(telling, mostWords)
-      .filter((i) => telling[i] > 0)
-      .map((i) => features[i]);
     const rows = this.#rows[group];
     const likeness = Float64Array.from(mostRows > 0 ? rows : [], (row) => this.#likeness(row));
     return {
-      words: Array.from(words, (feature) => {
-        return { feature, weight: this.#mean(group, feature), elsewhere: this.#elsewhere(group, feature) };
-      }),
+      words: Array.from(
+        topK(telling, mostWords).filter((i) => telling[i] > 0),
+        (i) => {
+          return { feature: features[i], weight: means[i], elsewhere: elsewhere[i] };
+        },
+      ),
       rows: Array.from(topK(likeness, mostRows), (i) => rows[i]),
     };
   }
@@ -180,19 +206,6 @@ class Groups {
     let sum = 0;
     for (let p = indptr[row]; p < indptr[row + 1]; p++) sum += values[p] * this.#telling[indices[p]];
     return sum;
-  }
-
-  #mean(group: number, feature: number): number {
-    return this.#sums[group][feature] / Math.max(1, this.#rows[group].length);
-  }
-
-  /** The largest mean value of a feature in another group. */
-  #elsewhere(group: number, feature: number): number {
-    let largest = 0;
-    for (let g = 0; g < this.#rows.length; g++) {
-      if (g !== group) largest = Math.max(largest, this.#mean(g, feature));
-    }
-    return largest;
   }
 
   /** The sum of the cosines of all pairs of rows, one of each group. */
