@@ -10,18 +10,19 @@ import { type ImputeOptions, impute, imputeOptions } from './impute.ts';
 
 const context = { seed: 1, threads: 1, progress: quiet };
 
-/** Texts of words: each label brings some of its own three words, beside words that all use. Labels come in pairs. */
+/** Texts of words: each label brings some of its own three words, beside words that all use. Labels come in families. */
 function words(rows: number, seed: number) {
   const random = new Random(seed, 'words');
-  const [labelCount, common] = [10, 30];
+  const [families, size, common] = [10, 8, 30];
   const texts = new CsrBuilder('values');
   const labels = new CsrBuilder('binary');
   for (let row = 0; row < rows; row++) {
-    const label = random.integer(labelCount);
-    const own = random.uniform() < 0.7 ? [label & ~1, label | 1] : [label];
+    const first = size * random.integer(families);
+    const family = Array.from({ length: size }, (_, i) => first + i);
+    const own = family.filter((label) => label === first || random.uniform() < 0.6);
     const found = new Set(Array.from({ length: 15 }, () => Math.floor(common * random.uniform() ** 2)));
-    for (const one of own)
-      for (let word = 0; word < 3; word++) if (random.uniform() < 0.25) found.add(common + 3 * one + word);
+    for (const label of own)
+      for (let word = 0; word < 3; word++) if (random.uniform() < 0.1) found.add(common + 3 * label + word);
     const columns = [...found].sort((a, b) => a - b);
     texts.add(
       columns,
@@ -29,7 +30,7 @@ function words(rows: number, seed: number) {
     );
     labels.add(own);
   }
-  return { sparse: texts.csr(common + 3 * labelCount), labels: labels.pattern(labelCount) };
+  return { sparse: texts.csr(common + 3 * families * size), labels: labels.pattern(families * size) };
 }
 
 const share = (imputed: Pattern, truth: Pattern) => {
@@ -48,16 +49,16 @@ async function imputed(sparse: Csr, labels: Pattern, options: Partial<ImputeOpti
 
 describe('eagle-plus', () => {
   it('gains by what the paper has not, by other labels, and by classifiers', async () => {
-    const { sparse, labels } = words(1600, 1);
+    const { sparse, labels } = words(1200, 1);
     const of = async (options: Partial<ImputeOptions>) =>
       share((await imputed(sparse, labels, options)).labels, labels);
     const eagle = await of({ method: 'eagle' });
     const centred = await of({ method: 'eagle-plus', labelRounds: 0, classifierRounds: 0 });
     const known = await of({ method: 'eagle-plus', labelRounds: 2, classifierRounds: 0 });
     const whole = await of({ method: 'eagle-plus' });
-    expect(centred).toBeGreaterThan(eagle + 0.4);
-    expect(known).toBeGreaterThan(centred + 0.005);
-    expect(whole).toBeGreaterThan(centred + 0.02);
+    expect(centred).toBeGreaterThan(eagle + 0.3);
+    expect(known).toBeGreaterThan(centred + 0.02);
+    expect(whole).toBeGreaterThan(known + 0.01);
   });
 
   it('gives a label to as many members as the group carries it', async () => {
@@ -82,17 +83,16 @@ describe('auto', () => {
     expect(reasons.at(-1)).toBe('so eagle-plus');
   });
 
-  it('gives all members all labels where they have them all', async () => {
+  it('gives all members all labels where groups are families and say no counts', async () => {
     const { sparse, labels } = words(800, 6);
     const byLabel = new CsrBuilder('binary');
     const rows = Array.from({ length: 800 }, (_, row) => row);
-    rows.sort((a, b) => rowIndices(labels, a).join().localeCompare(rowIndices(labels, b).join()));
+    rows.sort((a, b) => rowIndices(labels, a)[0] - rowIndices(labels, b)[0]);
     for (let at = 0; at < 800; at += 5) byLabel.add(rows.slice(at, at + 5).sort((a, b) => a - b));
     const groups = groupRows(byLabel.pattern(800), labels, 'set');
     const o = parseOptions(imputeOptions, { method: 'auto' });
-    const { method, labels: given } = await impute({ sparse }, groups, o, context);
+    const { method } = await impute({ sparse }, groups, o, context);
     expect(method).toBe('baseline');
-    expect(share(given, labels)).toBeGreaterThan(0.9);
   });
 });
 
@@ -100,7 +100,7 @@ describe('the classifier of one label', () => {
   it('has the weights of the exact reference', async () => {
     const { sparse: x, labels } = words(80, 4);
     const positives = Array.from({ length: x.rows }, (_, row) => row).filter((row) =>
-      rowIndices(labels, row).some((label) => label < 10),
+      rowIndices(labels, row).some((label) => label < 16),
     );
     const arena = new Arena(createMemory(1 << 20, true));
     const cells = new Uint32Array(2 * nnz(x));

@@ -48,11 +48,11 @@ export async function assignPlus(
 
 /**
  * How much a row's other labels say beside its features: as much where there are about fifteen, less where there are
- * few. Found on bibtex, delicious and yso-titles-l3, whose rows have 2.4, 19 and 5 labels.
+ * few. Found on bibtex, cve-libraries, yso-titles-l3 and delicious, whose rows have 2.4, 5, 5 and 19 labels.
  */
 function labelWeight({ members, labels }: Pick<Groups, 'members' | 'labels'>): number {
   const perRow = labels.values.reduce((sum, count) => sum + count, 0) / Math.max(1, nnz(members));
-  return Math.min(1.5, Math.sqrt(Math.max(0, perRow - 1) / 15));
+  return Math.min(1.5, Math.max(0, perRow - 1) / 15);
 }
 
 /** Unit rows whose columns weigh the more the fewer rows have them. */
