@@ -1,0 +1,134 @@
+// Training from group labels on the command line: real processes on real files, from groups to suggestions.
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const main = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js');
+let folder: string;
+
+function umbel(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [main, ...args, '--threads', '1'],
+      { cwd: folder },
+      (error, stdout, stderr) => {
+        resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
+      },
+    );
+  });
+}
+
+const lines = async (file: string) =>
+  (await readFile(join(folder, file), 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+const writeLines = (file: string, records: object[]) =>
+  writeFile(join(folder, file), records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+
+const topics = ['apple pear', 'cloud sun', 'iron steel'];
+const labelOf = (i: number) => ['fruit', 'sky', 'metal'][i % 3];
+const groups = Array.from({ length: 20 }, (_, j) => {
+  // Each leaves out one of three kinds: labels that always come together cannot be told apart.
+  const instances = [0, 1, 2].filter((kind) => kind !== (j + 1) % 3).map((kind) => `s${3 * j + kind}`);
+  return { group: `g${j}`, instances, labels: instances.map((id) => labelOf(Number(id.slice(1)))) };
+});
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'umbel-groups-cli-'));
+  const grouped = new Set(groups.flatMap(({ instances }) => instances));
+  const samples = Array.from({ length: 60 }, (_, i) => ({
+    id: `s${i}`,
+    text: `${topics[i % 3]} ${i}`,
+    labels: [],
+  }));
+  await writeLines(
+    'instances.jsonl',
+    samples.filter(({ id }) => grouped.has(id)),
+  );
+  await writeLines('groups.jsonl', groups);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const input = ['--train', 'instances.jsonl', '--groups', 'groups.jsonl'];
+
+describe('umbel, where only groups carry labels', () => {
+  it('imputes labels, says why, and keeps to corrections', async () => {
+    const why = ['--evidence', 'why.jsonl', '--method', 'eagle-plus', '--json'];
+    const first = await umbel('impute', ...input, '--out', 'labelled.jsonl', ...why);
+    expect(first.code).toBe(0);
+    expect(JSON.parse(first.stdout)).toMatchObject({ n: 40, groups: 20, labels: 3, method: 'eagle-plus' });
+    const wrong = (await lines('labelled.jsonl')).filter(
+      ({ id, labels }) => labels.join() !== labelOf(Number(id.slice(1))),
+    );
+    expect(wrong).toEqual([]);
+    const [one] = await lines('why.jsonl');
+    expect(one).toMatchObject({ group: 'g0', instances: ['s0'], label: 'fruit' });
+    expect(one.margin).toBeGreaterThan(0);
+
+    await writeLines('mended.jsonl', [{ ...one, instances: ['s2'] }]);
+    const mended = ['--corrections', 'mended.jsonl', '--evidence', 'again.jsonl'];
+    expect((await umbel('impute', ...input, '--out', 'mended-labels.jsonl', ...mended)).code).toBe(0);
+    const [s0, s2] = await lines('mended-labels.jsonl');
+    expect(s0.labels).not.toContain('fruit');
+    expect(s2.labels).toContain('fruit');
+    expect((await lines('again.jsonl')).at(-1)).toMatchObject({ label: 'fruit', pinned: true });
+  });
+
+  it('trains any learner, with the seconds of imputing', async () => {
+    const asked = ['--impute', 'eagle', '--set', 'impute.iterations=5', '--out', 'model', '--json'];
+    const { code, stdout } = await umbel('train', ...input, ...asked);
+    expect(code).toBe(0);
+    const trained = JSON.parse(stdout);
+    expect(trained.seconds.impute).toBeGreaterThan(0);
+    expect(trained.imputation).toMatchObject({ method: 'eagle', groups: 20 });
+    const suggested = await umbel(
+      'predict',
+      '--model',
+      'model',
+      '--text',
+      'apple pear',
+      '--top',
+      '1',
+      '--json',
+    );
+    expect(suggested.stdout).toContain('fruit');
+  });
+
+  it('says why it chose a method', async () => {
+    const { stderr } = await umbel('impute', ...input, '--out', 'auto.jsonl', '--method', 'auto');
+    expect(stderr).toMatch(/members of a group differ \d+% as much as random rows do/);
+    expect(stderr).toMatch(/so (eagle|baseline)/);
+  });
+
+  it('names what is wrong with the groups, or leaves it out and counts it', async () => {
+    await writeLines('bad.jsonl', [
+      ...groups.slice(0, 10),
+      { group: 'none', instances: [], labels: ['fruit'] },
+      { group: 'stranger', instances: ['s999'], labels: ['fruit'] },
+    ]);
+    const bad = [
+      '--train',
+      'instances.jsonl',
+      '--groups',
+      'bad.jsonl',
+      '--out',
+      'x.jsonl',
+      '--method',
+      'eagle',
+    ];
+    const refused = await umbel('impute', ...bad);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('bad.jsonl:11: instances must not be empty');
+    const left = await umbel('impute', ...bad, '--skip-bad', '--json');
+    // Two groups, and the instances of those that were not listed.
+    expect(JSON.parse(left.stdout)).toMatchObject({ n: 20, groups: 10, skipped: 22 });
+    expect(left.stderr).toContain('every instance must be in a group');
+    expect(
+      (await umbel('train', '--train', 'instances.jsonl', '--impute', 'eagle', '--out', 'm')).stderr,
+    ).toContain('--impute must come with --groups');
+  });
+});
