@@ -23,8 +23,8 @@ export const imputeOptions = {
     'auto',
     imputeMethods,
     'baseline: every member gets all labels of its group; eagle-0: the member nearest to the mean of the groups with ' +
-      'the label; eagle: that mean is first turned towards the nearest members; eagle-plus: rare features, other labels and classifiers tell too; ' +
-      'auto: tries them on some groups',
+      'the label; eagle: that mean is first turned towards the nearest members; eagle-plus: rare features, other ' +
+      'labels and classifiers decide too; auto: tries them on some groups',
   ),
   iterations: integer(20, 'how often eagle turns', { min: 0 }),
   step: number(0.1, 'how far it turns each time', { min: 0 }),
@@ -38,13 +38,9 @@ export const imputeOptions = {
   labelRounds: integer(2, 'rounds of eagle-plus in which members are known by their other labels too', {
     min: 0,
   }),
-  classifierRounds: integer(
-    1,
-    'rounds of eagle-plus in which classifiers choose in groups they have not seen',
-    {
-      min: 0,
-    },
-  ),
+  classifierRounds: integer(1, 'rounds of eagle-plus in which classifiers choose in groups not seen', {
+    min: 0,
+  }),
 };
 export type ImputeOptions = OptionsOf<typeof imputeOptions>;
 
