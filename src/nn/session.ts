@@ -4,7 +4,10 @@ import type { InferenceSession, Slot as RuntimeSlot, Tensor } from 'onnxruntime-
 import { badUsage, UmbelError } from '../errors.ts';
 
 export interface RuntimeOptions {
-  /** Threads for one run, the caller's among them; 0 lets the runtime choose. */
+  /**
+   * Threads for one run, the caller's among them; 0 lets the runtime choose. The same number gives the same bits on any
+   * number of cores; another number may split matrices elsewhere and round differently.
+   */
   threads?: number;
   /** Where to compute, by preference, as the runtime names them; `cpu` is what is tested. */
   providers?: readonly string[];
@@ -40,13 +43,18 @@ export class Session {
     { threads = 0, providers = ['cpu'] }: RuntimeOptions = {},
   ): Promise<Session> {
     const runtime = await loadRuntime();
-    const session = await runtime.InferenceSession.create(model, {
-      executionProviders: [...providers],
-      intraOpNumThreads: threads,
-      // Warnings about what the optimiser did are not for users.
-      logSeverityLevel: 3,
-    });
-    return new Session(runtime, session);
+    try {
+      const session = await runtime.InferenceSession.create(model, {
+        executionProviders: [...providers],
+        intraOpNumThreads: threads,
+        // Warnings about what the optimiser did are not for users.
+        logSeverityLevel: 3,
+      });
+      return new Session(runtime, session);
+    } catch (error) {
+      const rule = `the runtime must be able to open the program on ${providers.join(', ')}`;
+      throw new UmbelError('model', rule, { value: (error as Error).message });
+    }
   }
 
   /**

@@ -9,7 +9,7 @@ import { gradients } from './gradient.ts';
 import { input, noise, sizeOf, type Value } from './graph.ts';
 import { dropout, linear } from './layers.ts';
 import { encodeModel, inputsOf } from './onnx.ts';
-import { add, log, mean, mul, neg, relu, sub, sum } from './ops.ts';
+import { add, log, matmul, mean, mul, neg, relu, sub, sum } from './ops.ts';
 import { evaluate } from './reference.ts';
 import { Session, type TensorArray } from './session.ts';
 import { type Objective, Trainer, type TrainerOptions } from './train.ts';
@@ -131,6 +131,26 @@ describe.runIf(runtime)('a trainer', () => {
     expect(await losses(1)).not.toEqual(await losses(2));
   });
 
+  it('gives the same bits on every run with the same number of threads, and nearly the same with others', async () => {
+    const [x, w] = [input('x', [96, 200]), input('w', [200, 300])];
+    const v = input('v', [300, 100]);
+    const distance = sub(matmul(dropout(relu(matmul(x, w)), 0.3, 'mask'), v), 1);
+    const loss = mean(mul(distance, distance));
+    const parameters = new Map([w, v].map((value) => [value, normals(value.shape, value.name ?? '')]));
+    const run = async (threads: number) => {
+      const trainer = await Trainer.create({ groups: [{ parameters }], seed: 1, runtime: { threads } });
+      const steps = await trainer.compile({ loss });
+      for (let i = 0; i < 3; i++) await steps.run({ x: normals(x.shape, i) }, { rate: 0.01 });
+      return trainer.state();
+    };
+    const expected = await run(2);
+    expect(expected.w.data).not.toEqual(parameters.get(w));
+    expect(await run(2)).toEqual(expected);
+    const { w: others } = await run(3);
+    const apart = Array.from(others.data, (number, i) => Math.abs(number - expected.w.data[i]));
+    expect(apart.reduce((a, b) => Math.max(a, b))).toBeLessThan(0.01);
+  });
+
   it('trains the same parameters with batches of several sizes', async () => {
     const { options, build } = network();
     const trainer = await Trainer.create(options);
@@ -225,6 +245,21 @@ describe.runIf(runtime)('a trainer', () => {
     );
     await expect(endless).rejects.toMatchObject({ code: 'cancelled' });
     await rm(folder, { recursive: true });
+  });
+});
+
+describe.runIf(runtime)('a session', () => {
+  it('says what the runtime could not open', async () => {
+    const broken = Session.open(Uint8Array.of(1, 2, 3));
+    await expect(broken).rejects.toMatchObject({ code: 'model' });
+    const elsewhere = Session.open(encodeModel({ y: neg(input('x', [1])) }), { providers: ['abacus'] });
+    await expect(elsewhere).rejects.toThrow('the runtime must be able to open the program on abacus');
+  });
+
+  it('refuses two inputs of one name', () => {
+    expect(() => encodeModel({ y: add(input('x', [1]), input('x', [1])) })).toThrow(
+      'names of inputs and outputs must differ, got "x"',
+    );
   });
 });
 
