@@ -39,7 +39,7 @@ function randomSet(rows: number, features: number, labels: number, seed: number)
 
 async function chainOf(x: Csr, y: Pattern, leafSize: number, shareRows: boolean, branching = 4) {
   const arena = new Arena(createMemory(1 << 16, true));
-  const options = { branching, leafSize, flatSize: 1, shareRows };
+  const options = { branching, leafSize, flatSize: 1, shareRows, copies: 1, beam: 10 };
   const placed = placeMatrix(arena, x);
   return buildChain(arena, placed, y, transpose(y), options, '7', new Pool(1), context);
 }

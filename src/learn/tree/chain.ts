@@ -19,13 +19,27 @@ export interface ChainOptions {
   branching: number;
   leafSize: number;
   flatSize: number;
+  /** Copies of each label that leaves will have to hold, and nodes that a search keeps per level. */
+  copies: number;
+  beam: number;
   /** Whether a row that carries many labels counts less for each of them. */
   shareRows: boolean;
 }
 
-/** How many halvings bring the labels down to leaves of at most `leafSize`; 0 means no clusters at all. */
-const treeDepth = (labels: number, { leafSize, flatSize }: ChainOptions): number =>
-  labels <= Math.max(leafSize, flatSize) ? 0 : Math.max(1, Math.ceil(Math.log2(labels / leafSize)));
+/** Of fewer leaves than this times the beam, the beam reaches a good part: they are better left large. */
+const manyBeams = 10;
+
+/**
+ * How many halvings bring the labels down to leaves of at most `leafSize`; 0 means no clusters at all. Where leaves are
+ * many, they are made smaller as labels have more copies: a leaf costs its labels times its rows.
+ */
+function treeDepth(labels: number, { leafSize, flatSize, copies, beam }: ChainOptions): number {
+  if (labels <= Math.max(leafSize, flatSize)) return 0;
+  const depth = Math.max(1, Math.ceil(Math.log2(labels / leafSize)));
+  return 2 ** depth < manyBeams * beam
+    ? depth
+    : Math.max(depth, Math.ceil(Math.log2((copies * labels) / leafSize)));
+}
 
 /** The chain for labels that occur; `labels` is rows x labels, `byLabel` its transpose, `x` already in the arena. */
 export async function buildChain(

@@ -227,8 +227,7 @@ describe('the tree learner', () => {
 });
 
 describe('the tree learner with overlap', () => {
-  // Leaves of the same labels as without: their size counts copies.
-  const overlap = { overlap: true, beam: 4, leafSize: 2 * small.leafSize };
+  const overlap = { overlap: true, beam: 4 };
   const leavesOf = async (trained: Model, tree = 1) => {
     const { config, parts } = await saved(trained);
     const depth = (config as { levels: number[] }).levels[tree - 1];

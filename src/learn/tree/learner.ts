@@ -13,7 +13,7 @@ import { keepTexts } from './senses.ts';
 const options = {
   preset: choice('xr-linear', ['xr-linear', 'parabel'], 'sets the defaults of the options that say "preset"'),
   branching: integer(0, 'children per inner node; 0: the preset (xr-linear 32, parabel 2)', { min: 0 }),
-  leafSize: integer(100, 'labels per leaf at most (with overlap: copies of labels, about)', {
+  leafSize: integer(100, 'labels per leaf at most (with overlap and many leaves: copies of labels, about)', {
     min: 2,
     max: 65535,
   }),
@@ -39,7 +39,7 @@ const options = {
   epsilon: number(0.1, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
   iterations: integer(
     0,
-    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 5',
+    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 8',
     {
       min: 0,
     },
@@ -97,7 +97,7 @@ const presets = {
 
 const prefix = 'overlap.';
 /** More cost much and bring nothing measurable where every label is learned several times. */
-const overlapPasses = 5;
+const overlapPasses = 8;
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
 function settleOverlap(o: Options): Overlap | undefined {
@@ -137,8 +137,7 @@ function settle(o: Options) {
   return {
     ...o,
     overlap,
-    // So that leaves are about as large as without copies.
-    leafSize: Math.max(2, Math.floor(o.leafSize / (overlap?.lambda ?? 1))),
+    copies: overlap?.lambda ?? 1,
     costPositive: o.costPositive || cost,
     costNegative: o.costNegative || cost,
     branching: Math.max(2, o.branching || preset.branching),
@@ -149,10 +148,10 @@ function settle(o: Options) {
   };
 }
 
-const shapeOf = ({ cols }: Pattern, { trees, flatSize, overlap }: ReturnType<typeof settle>) => ({
+const shapeOf = ({ cols }: Pattern, { trees, flatSize, copies }: ReturnType<typeof settle>) => ({
   trees,
   flat: cols <= flatSize,
-  copies: overlap?.lambda ?? 1,
+  copies,
 });
 
 export const tree: Learner<typeof options> = {
