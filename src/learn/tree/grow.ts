@@ -47,28 +47,23 @@ export async function growTrees(
   x: Csr,
   labels: Pattern,
   options: GrowOptions,
+  pool: Pool,
   context: TrainContext,
 ): Promise<GrownTree[]> {
-  const { Pool } = await import('../../kernels/pool.ts');
   const arena = new Arena(createMemory(1 << 20, true));
-  const pool = new Pool(context.threads);
   const placed = placeMatrix(arena, x);
   const byLabel = transpose(labels);
   const ground: Ground = { arena, pool, x, placed, labels, byLabel, options, context };
-  try {
-    const trees: GrownTree[] = [];
-    for (let t = 0; t < options.trees; t++) {
-      const seed = `${context.seed} tree ${t}`;
-      const chain = await buildChain(arena, placed, labels, byLabel, options, seed, pool, context);
-      const { overlap } = options;
-      // Where all labels hang from the root there are no clusters to choose from.
-      if (overlap && chain.length > 1) trees.push(await growOverlapping(ground, chain, overlap, seed));
-      else trees.push({ levels: await growLevels(ground, levelTasks(labels, chain), [], seed, '') });
-    }
-    return trees;
-  } finally {
-    await pool.close();
+  const trees: GrownTree[] = [];
+  for (let t = 0; t < options.trees; t++) {
+    const seed = `${context.seed} tree ${t}`;
+    const chain = await buildChain(arena, placed, labels, byLabel, options, seed, pool, context);
+    const { overlap } = options;
+    // Where all labels hang from the root there are no clusters to choose from.
+    if (overlap && chain.length > 1) trees.push(await growOverlapping(ground, chain, overlap, seed));
+    else trees.push({ levels: await growLevels(ground, levelTasks(labels, chain), [], seed, '') });
   }
+  return trees;
 }
 
 /** Passes over the rows when levels are trained only to see where labels belong. */

@@ -1,10 +1,11 @@
 // The `tree` learner: labels are clustered into a tree by their label features, every node gets a linear classifier,
 // and a beam search finds the labels of an input in time that grows with the depth of the tree.
+import type { Features } from '../../data/dataset.ts';
 import { badUsage } from '../../errors.ts';
 import type { Pattern } from '../../math/csr.ts';
 import { choice, flag, integer, number, type OptionsOf } from '../../options.ts';
 import { joinFeatures, unitFeatures, widthOf } from '../features.ts';
-import type { Learner } from '../learner.ts';
+import type { Learner, TrainContext } from '../learner.ts';
 import { estimateTree } from './estimate.ts';
 import { loadTree, treeModel } from './model.ts';
 import type { Overlap } from './overlap.ts';
@@ -74,7 +75,11 @@ const options = {
     ['matcher+ranker', 'ranker-only'],
     'what is trained again after labels were placed: all levels, or the last alone',
   ),
-  'overlap.merge': choice('max', ['mean', 'max'], 'how the scores of the copies the beam reached become one'),
+  'overlap.merge': choice(
+    'mean',
+    ['mean', 'max'],
+    'how the scores of the copies the beam reached become one',
+  ),
   'overlap.placement': choice(
     'matched',
     ['matched', 'random'],
@@ -154,6 +159,26 @@ const shapeOf = ({ cols }: Pattern, { trees, flatSize, copies }: ReturnType<type
   copies,
 });
 
+async function grow(
+  features: Features,
+  labels: Pattern,
+  o: ReturnType<typeof settle>,
+  context: TrainContext,
+) {
+  // A page that only predicts need not load these.
+  const [{ Pool }, { growTrees }] = await Promise.all([import('../../kernels/pool.ts'), import('./grow.ts')]);
+  // Its threads start while the rows are being made ready.
+  const pool = new Pool(context.threads);
+  try {
+    const x = joinFeatures(unitFeatures(features));
+    // Refuses before the work what could only fail in the middle of it.
+    estimateTree(x, labels, shapeOf(labels, o), context.threads);
+    return await growTrees(x, labels, o, pool, context);
+  } finally {
+    await pool.close();
+  }
+}
+
 export const tree: Learner<typeof options> = {
   name: 'tree',
   summary:
@@ -161,12 +186,7 @@ export const tree: Learner<typeof options> = {
   options,
   async train({ features, labels, texts, ids }, given, context) {
     const o = settle(given);
-    // A page that only predicts need not load this.
-    const { growTrees } = await import('./grow.ts');
-    const x = joinFeatures(unitFeatures(features));
-    // Refuses before the work what could only fail in the middle of it.
-    estimateTree(x, labels, shapeOf(labels, o), context.threads);
-    const trees = await growTrees(x, labels, o, context);
+    const trees = await grow(features, labels, o, context);
     const records = trees.flatMap(({ senses }) => senses ?? []);
     const senses = keepTexts(records, (row) => texts?.[row] ?? ids?.[row] ?? `row ${row + 1}`);
     const { bias, beam, power, overlap } = o;

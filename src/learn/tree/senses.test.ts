@@ -120,7 +120,8 @@ describe('the senses of a label', () => {
     expect(await apart(400, 0)).toBeGreaterThan(0.95);
     expect(await apart(400, 1)).toBeLessThan(0.05);
     expect(await apart(400, 0.5)).toBeGreaterThan(await apart(400, 0.9));
-    expect(await apart(1, 0)).toBeLessThan(0.1);
+    expect(await apart(3, 0)).toBeLessThan(0.3);
+    expect(await apart(1, 0)).toBeUndefined();
     expect(await apart(40, 0)).toBeGreaterThan(await apart(4, 0));
   });
 

@@ -7,7 +7,7 @@ import { breathe, checkCancelled } from '../../progress.ts';
 import type { Sense } from '../learner.ts';
 import type { Level } from './level.ts';
 
-/** What one tree keeps of its training rows, for labels with several copies only. */
+/** What one tree keeps of its training rows, for labels with several copies and enough rows only. */
 export interface SenseRecord {
   labels: Uint32Array;
   /** How far apart the copies of each of these labels are, from 0 to 1. */
@@ -30,6 +30,8 @@ export interface SenseRecord {
 const mostWords = 8;
 /** The distance of two copies counts half where the smaller one draws so many rows, and less where fewer. */
 const fewRows = 10;
+/** Labels with fewer rows have no senses worth telling. */
+const minRows = 5;
 const labelsPerBreath = 64;
 
 /**
@@ -47,8 +49,9 @@ export async function findSenses(
   signal?: AbortSignal,
 ): Promise<SenseRecord> {
   const clustersOf = transpose(leaves);
+  const size = ({ indptr }: Pattern, row: number) => indptr[row + 1] - indptr[row];
   const labels = Uint32Array.from({ length: leaves.cols }, (_, label) => label).filter(
-    (label) => clustersOf.indptr[label + 1] - clustersOf.indptr[label] > 1,
+    (label) => size(clustersOf, label) > 1 && size(byLabel, label) >= minRows,
   );
   const apart = new Float32Array(labels.length);
   const [weights, elsewhere] = [new CsrBuilder('values'), new CsrBuilder('values')];
@@ -272,7 +275,7 @@ function clusterWeights(level: Level, cluster: number): Weights[] {
   return columns;
 }
 
-/** For a label with one copy its weights are all there is. */
+/** For a label with one copy, or with hardly any rows, its weights are all there is. */
 const strongest = (weights: Weights, most: number): Sense['words'] =>
   Array.from(weights, ([feature, weight]) => ({ feature, weight, elsewhere: 0 }))
     .filter(({ weight }) => weight > 0)
