@@ -51,6 +51,17 @@ interface GrowthResults {
   }[];
 }
 
+interface Mean {
+  mean: number;
+  deviation: number;
+}
+
+/** Rows of `bench/overlap.ts`. */
+interface OverlapResults {
+  seeds: number[];
+  rows: ({ set: string; variant: string } & Record<string, Mean>)[];
+}
+
 const markers = ['<!-- measured: npm run bench:report -->', '<!-- end of measured -->'] as const;
 
 /** The section's text for the results in a folder. */
@@ -62,9 +73,14 @@ export function measured(results: string): string {
   const trees = ['tree', 'tree-synthetic', 'tree-same-cost'].map((name) => read<TreeResults>(name));
   const [text, split] = [read<TextResults>('tfidf'), read<SplitResults>('stratify')];
   const growth = read<GrowthResults>('growth');
+  const overlaps = overlapTables.map(({ name, ...table }) => {
+    const found = read<OverlapResults>(`overlap-${name}`);
+    return found && overlapSection(found, table);
+  });
   return [
     ...trees.map((tree) => tree && treeSection(tree)),
     growth && growthSection(growth),
+    ...overlaps,
     text && textSection(text),
     split && splitSection(split),
   ]
@@ -114,6 +130,62 @@ const growthSection = ({ points }: GrowthResults) =>
       return `| ${[...cells, p.trainPeakMB.toFixed(0), p.modelMB.toFixed(1)].join(' | ')} |`;
     }),
   ].join('\n');
+
+const overlapTables: { name: string; title: string; columns: Record<string, string> }[] = [
+  {
+    name: 'real',
+    title:
+      '**Overlapping clusters** (`overlap=true`) beside the plain tree. Sets of at most 1,000 labels have no tree ' +
+      'by default (flat); here they got one with flatSize=100',
+    columns: {
+      'P@1': 'P@1',
+      'P@3': 'P@3',
+      'P@5': 'P@5',
+      trainSeconds: 'train s',
+      microseconds: 'batch µs/input',
+    },
+  },
+  {
+    name: 'variants',
+    title: '**What the parts of overlap bring**',
+    columns: { 'P@1': 'P@1', 'P@3': 'P@3', 'P@5': 'P@5' },
+  },
+  {
+    name: 'lambda',
+    title: '**By the number of clusters per label** (plot: `bench/results/overlap-lambda.svg`)',
+    columns: { 'P@1': 'P@1', 'P@3': 'P@3', 'P@5': 'P@5' },
+  },
+  {
+    name: 'fused',
+    title:
+      '**Labels fused on purpose**, 2, 4 or 8 into one: neighbours (easy), from one region (medium), any (hard); ' +
+      'the last column is how far the two copies of a label tell its two parts apart (above 0 is better than chance)',
+    columns: {
+      'plain P@5': 'plain P@5',
+      'overlap P@5': 'overlap P@5',
+      'relative gain %': 'gain %',
+      disentanglement: 'disentangled (nats)',
+    },
+  },
+];
+
+function overlapSection(
+  { seeds, rows }: OverlapResults,
+  { title, columns }: { title: string; columns: Record<string, string> },
+): string {
+  const cell = (value: Mean | undefined) =>
+    value === undefined ? '' : `${value.mean} ± ${Number(value.deviation.toPrecision(2))}`;
+  return [
+    `${title}: means of ${seeds.length} seeds ± standard deviation.`,
+    '',
+    `| data | | ${Object.values(columns).join(' | ')} |`,
+    `| --- | --- |${' --- |'.repeat(Object.keys(columns).length)}`,
+    ...rows.map(({ set, variant, ...figures }) => {
+      const cells = Object.keys(columns).map((name) => cell(figures[name]));
+      return `| ${[set, variant, ...cells].join(' | ')} |`;
+    }),
+  ].join('\n');
+}
 
 const textSection = (r: TextResults) =>
   `**TF-IDF beside scikit-learn ${r.sklearn.version}**: ${thousands(r.rows)} titles, ${thousands(r.features)} words, ` +
