@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { predictedPenalty, simulateClassification, simulateRegression } from './eagle-simulation.ts';
-import { rounded } from './figures.ts';
+import { means, rounded } from './figures.ts';
 import { linePlot } from './plot.ts';
 
 const { values: flags } = parseArgs({
@@ -18,27 +18,14 @@ const { values: flags } = parseArgs({
 const numbers = (list: string) => list.split(',').map(Number);
 const seeds = Array.from({ length: Number(flags.seeds) }, (_, seed) => seed + 1);
 
-/** Mean and standard deviation over seeds, figure by figure. */
-function summary<T extends object>(runs: T[]): Record<string, { mean: number; deviation: number }> {
-  return Object.fromEntries(
-    Object.keys(runs[0]).map((name) => {
-      const values = runs.map((run) => run[name as keyof T] as number);
-      const mean = values.reduce((sum, value) => sum + value) / values.length;
-      const square =
-        values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length - 1);
-      return [name, { mean: rounded(mean), deviation: rounded(Math.sqrt(square)) }];
-    }),
-  );
-}
-
 const regression = numbers(flags.spreads).map((spread) => ({
   spread,
-  ...summary(seeds.map((seed) => simulateRegression(spread, seed))),
+  ...means(seeds.map((seed) => simulateRegression(spread, seed))),
   predicted: rounded(predictedPenalty(spread)),
 }));
 const classification = numbers(flags.favours).map((favour) => ({
   favour,
-  ...summary(seeds.map((seed) => simulateClassification(favour, seed))),
+  ...means(seeds.map((seed) => simulateClassification(favour, seed))),
 }));
 console.table(regression.map(({ spread, ...figures }) => ({ spread, ...flat(figures) })));
 console.table(classification.map(({ favour, ...figures }) => ({ favour, ...flat(figures) })));

@@ -5,15 +5,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type * as grouping from '../src/data/group.ts';
-import type * as judged from '../src/judge/metric.ts';
-import type * as ranked from '../src/judge/ranking.ts';
 import type * as imputing from '../src/learn/impute/impute.ts';
 import type * as registry from '../src/learn/registry.ts';
 import type * as csr from '../src/math/csr.ts';
 import type * as options from '../src/options.ts';
 import { built } from './built.ts';
-import { machine, rounded } from './figures.ts';
+import { type Mean, machine, means } from './figures.ts';
 import { linePlot } from './plot.ts';
+import { percentages } from './precision.ts';
 import { openSet, type RealSet, setNames } from './sets.ts';
 
 const { positionals, values: flags } = parseArgs({
@@ -39,10 +38,8 @@ const [{ clusteredGroups, groupRows, randomGroups }, { impute, imputeOptions }, 
     built<typeof imputing>('learn/impute/impute.js'),
     built<typeof registry>('learn/registry.js'),
   ]);
-const [{ parseOptions }, { rankingMetrics }, { metricValue }, { nnz, rowIndices }] = await Promise.all([
+const [{ parseOptions }, { nnz, rowIndices }] = await Promise.all([
   built<typeof options>('options.js'),
-  built<typeof ranked>('judge/ranking.js'),
-  built<typeof judged>('judge/metric.js'),
   built<typeof csr>('math/csr.js'),
 ]);
 const learner = await findLearner(flags.learner);
@@ -74,7 +71,7 @@ interface Row {
   set: string;
   groups: string;
   method: string;
-  figures: Record<string, { mean: number; deviation: number }>;
+  figures: Record<string, Mean>;
   /** What `auto` chose, seed by seed. */
   chosen?: string[];
 }
@@ -83,13 +80,7 @@ async function judge({ train, test }: RealSet, labels: csr.Pattern, seed: number
   const context = { seed, threads, progress: () => {} };
   const model = await learner.train({ ...train, labels }, parseOptions(learner.options), context);
   const ranking = await model.predict(test.features, { top: 5, threads });
-  const metrics = rankingMetrics(ranking, test.labels, { ks: [1, 3, 5] });
-  return Object.fromEntries(
-    [1, 3, 5].map((k) => {
-      const metric = metrics.find(({ name }) => name === `P@${k}`);
-      return [`P@${k}`, metric ? 100 * metricValue(metric) : Number.NaN];
-    }),
-  );
+  return percentages(ranking, test.labels);
 }
 
 /** Of the labels given, the share that are right. */
@@ -121,23 +112,11 @@ async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed
   return found;
 }
 
-function summary(runs: Figures[]): Row['figures'] {
-  return Object.fromEntries(
-    Object.keys(runs[0]).map((name) => {
-      const values = runs.map((run) => run[name]);
-      const mean = values.reduce((sum, value) => sum + value) / values.length;
-      const square =
-        values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length - 1);
-      return [name, { mean: rounded(mean), deviation: rounded(Math.sqrt(square)) }];
-    }),
-  );
-}
-
 async function runSet(set: RealSet): Promise<Row[]> {
   const oracles = new Map<number, Figures>();
   for (const seed of seeds) oracles.set(seed, await judge(set, set.train.labels, seed));
   const rows: Row[] = [
-    { set: set.name, groups: 'none', method: 'oracle', figures: summary([...oracles.values()]) },
+    { set: set.name, groups: 'none', method: 'oracle', figures: means([...oracles.values()]) },
   ];
   say(rows[0]);
   for (const groups of (flags.groups ?? experiment.usual).split(',')) {
@@ -153,7 +132,7 @@ async function runSet(set: RealSet): Promise<Row[]> {
         set: set.name,
         groups,
         method,
-        figures: summary(ofMethod.map((run) => run.figures)),
+        figures: means(ofMethod.map((run) => run.figures)),
         chosen,
       });
       say(rows[rows.length - 1]);

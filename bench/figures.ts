@@ -64,6 +64,26 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
+export interface Mean {
+  mean: number;
+  /** Standard deviation from run to run. */
+  deviation: number;
+}
+
+/** Several runs figure by figure. */
+export function means<T extends object>(runs: T[]): Record<string, Mean> {
+  const names = Object.keys(runs[0]) as (keyof T & string)[];
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = runs.map((run) => Number(run[name]));
+      const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+      const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+      const deviation = Math.sqrt(squares / Math.max(1, values.length - 1));
+      return [name, { mean: rounded(mean), deviation: rounded(deviation) }];
+    }),
+  );
+}
+
 /** Four significant digits: what a reader can use. */
 export const rounded = (value: number): number => Number(value.toPrecision(4));
 

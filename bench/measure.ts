@@ -3,16 +3,14 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type * as formats from '../src/data/formats.ts';
-import type * as judged from '../src/judge/metric.ts';
-import type * as ranked from '../src/judge/ranking.ts';
 import type * as learning from '../src/learn/classifier.ts';
 import type * as csr from '../src/math/csr.ts';
 import type { Progress } from '../src/progress.ts';
 import type * as folders from '../src/store/folder.ts';
 import { built } from './built.ts';
 import { type Measurement, median, type PredictFigures, type TrainFigures } from './figures.ts';
+import { precision } from './precision.ts';
 
-const depths = [1, 3, 5];
 const [{ readDataset }, { Classifier }, { loadModel, saveModel }] = await Promise.all([
   built<typeof formats>('data/formats.js'),
   built<typeof learning>('learn/classifier.js'),
@@ -70,20 +68,8 @@ async function predict(measurement: Measurement): Promise<PredictFigures> {
     batchMicroseconds: (median(whole.map(({ seconds }) => seconds)) / rows) * 1e6,
     singleMicroseconds: median(one) * 1e6,
     predictPeakMB: peakMB(),
-    precision: await precision(whole[0].ranking, labels),
+    precision: precision(whole[0].ranking, labels),
   };
-}
-
-async function precision(ranking: csr.Ranking, truth: csr.Pattern): Promise<Record<string, number>> {
-  const { rankingMetrics } = await built<typeof ranked>('judge/ranking.js');
-  const { metricValue } = await built<typeof judged>('judge/metric.js');
-  const metrics = rankingMetrics(ranking, truth, { ks: depths });
-  return Object.fromEntries(
-    depths.map((k) => {
-      const metric = metrics.find(({ name }) => name === `P@${k}`);
-      return [k, metric ? metricValue(metric) : Number.NaN];
-    }),
-  );
 }
 
 async function folderMB(folder: string): Promise<number> {

@@ -4,16 +4,15 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type * as judged from '../src/judge/metric.ts';
-import type * as ranked from '../src/judge/ranking.ts';
 import type { Model, TrainingSet } from '../src/learn/learner.ts';
 import type * as registry from '../src/learn/registry.ts';
 import type * as options from '../src/options.ts';
 import { built } from './built.ts';
 import { disentanglement } from './disentangle.ts';
-import { machine, rounded } from './figures.ts';
+import { type Mean, machine, means, rounded } from './figures.ts';
 import { difficulties, fusedPattern, fuseLabels, similarityOrder } from './fuse.ts';
 import { linePlot } from './plot.ts';
+import { percentages } from './precision.ts';
 import { openSet, type RealSet } from './sets.ts';
 
 const { positionals, values: flags } = parseArgs({
@@ -30,16 +29,13 @@ const { positionals, values: flags } = parseArgs({
   },
 });
 
-const [{ findLearner }, { parseOptions }, { rankingMetrics }, { metricValue }] = await Promise.all([
+const [{ findLearner }, { parseOptions }] = await Promise.all([
   built<typeof registry>('learn/registry.js'),
   built<typeof options>('options.js'),
-  built<typeof ranked>('judge/ranking.js'),
-  built<typeof judged>('judge/metric.js'),
 ]);
 const tree = await findLearner('tree');
 const seeds = flags.seeds.split(',').map(Number);
 const threads = Number(flags.threads);
-const depths = [1, 3, 5];
 
 type Settings = Record<string, unknown>;
 interface Run {
@@ -63,13 +59,8 @@ async function run(
   const before = performance.now();
   const ranking = await model.predict(test.features, { top: 5, threads });
   const ended = performance.now();
-  const metrics = rankingMetrics(ranking, test.labels, { ks: depths });
-  const precision = depths.map((k) => {
-    const metric = metrics.find(({ name }) => name === `P@${k}`);
-    return [`P@${k}`, metric ? 100 * metricValue(metric) : Number.NaN];
-  });
   const figures = {
-    ...Object.fromEntries(precision),
+    ...percentages(ranking, test.labels),
     trainSeconds: (trained - started) / 1000,
     microseconds: ((ended - before) / test.rows) * 1000,
   };
@@ -81,24 +72,18 @@ const shown = (figures: Record<string, number>) =>
     .map(([name, value]) => `${name} ${rounded(value)}`)
     .join(', ');
 
+/** A row of the results. */
 interface Row {
   set: string;
   variant: string;
-  [figure: string]: string | number | { mean: number; deviation: number };
+  [figure: string]: string | Mean;
 }
 
-/** A row of the results: each figure's mean over the seeds and how far it strays. */
-function summary(set: string, variant: string, runs: Record<string, number>[]): Row {
-  const figures = Object.keys(runs[0]).map((name) => {
-    const values = runs.map((figures) => figures[name]);
-    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-    const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-    const deviation = values.length > 1 ? Math.sqrt(squares / (values.length - 1)) : 0;
-    return [name, { mean: rounded(mean), deviation: rounded(deviation) }] as const;
-  });
-  const row: Row = { set, variant, ...Object.fromEntries(figures) };
-  return row;
-}
+const summary = (set: string, variant: string, runs: Record<string, number>[]): Row => ({
+  set,
+  variant,
+  ...means(runs),
+});
 
 const overlap = (lambda = 2, more: Settings = {}): Settings => ({
   overlap: true,
@@ -217,7 +202,7 @@ function lambdaPlot(all: Row[]): string {
   const names = [...new Set(all.map(({ set }) => set))];
   const curves = names.map((name) => {
     const own = all.filter(({ set }) => set === name);
-    const value = (row: Row) => (row['P@5'] as { mean: number }).mean;
+    const value = (row: Row) => (row['P@5'] as Mean).mean;
     return {
       name,
       points: own.slice(1).map((row, i) => [i + 1, value(row) - value(own[0])] as [number, number]),

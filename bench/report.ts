@@ -2,6 +2,7 @@
 // project's folder.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Mean } from './figures.ts';
 
 interface Figures {
   trainSeconds: number;
@@ -49,11 +50,6 @@ interface GrowthResults {
     trainPeakMB: number;
     modelMB: number;
   }[];
-}
-
-interface Mean {
-  mean: number;
-  deviation: number;
 }
 
 /** Rows of `bench/overlap.ts`. */
