@@ -40,7 +40,7 @@ const options = {
   epsilon: number(0.1, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
   iterations: integer(
     0,
-    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 8',
+    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 5',
     {
       min: 0,
     },
@@ -102,7 +102,7 @@ const presets = {
 
 const prefix = 'overlap.';
 /** More cost much and bring nothing measurable where every label is learned several times. */
-const overlapPasses = 8;
+const overlapPasses = 5;
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
 function settleOverlap(o: Options): Overlap | undefined {
