@@ -152,12 +152,13 @@ const experiments: Record<string, { sets: string[]; rows: (set: RealSet) => Prom
 async function fusedRows(set: RealSet): Promise<Row[]> {
   const sparse = set.train.features.sparse;
   if (!sparse) throw new Error(`${set.name} must have sparse features`);
+  const orders = new Map(seeds.map((seed) => [seed, similarityOrder(sparse, set.train.labels, seed)]));
   const rows: Row[] = [];
   for (const difficulty of difficulties) {
     for (const size of [2, 4, 8]) {
       const figures: Record<string, number>[] = [];
       for (const seed of seeds) {
-        const order = similarityOrder(sparse, set.train.labels, seed);
+        const order = orders.get(seed) ?? new Uint32Array(0);
         const { partOf, fused } = fuseLabels(order, set.train.labels.cols, size, difficulty, seed);
         const part = (given: TrainingSet) => ({
           ...given,
