@@ -188,15 +188,20 @@ const [folder = ''] = positionals;
 const experiment = experiments[flags.experiment];
 if (!experiment) throw new Error(`experiment must be one of ${Object.keys(experiments).join(', ')}`);
 const rows: Row[] = [];
+await mkdir(flags.out, { recursive: true });
 for (const name of flags.sets?.split(',') ?? experiment.sets) {
   const set = await openSet(name, folder);
-  if (set) rows.push(...(await experiment.rows(set)));
+  if (!set) continue;
+  rows.push(...(await experiment.rows(set)));
+  // After every set: a run over all of them takes long.
+  await save(join(flags.out, `overlap-${flags.experiment}`));
 }
-await mkdir(flags.out, { recursive: true });
-const file = join(flags.out, `overlap-${flags.experiment}`);
-const report = { machine: machine(), experiment: flags.experiment, seeds, threads, set: flags.set, rows };
-await writeFile(`${file}.json`, `${JSON.stringify(report, null, 2)}\n`);
-if (flags.experiment === 'lambda') await writeFile(`${file}.svg`, lambdaPlot(rows));
+
+async function save(file: string): Promise<void> {
+  const report = { machine: machine(), experiment: flags.experiment, seeds, threads, set: flags.set, rows };
+  await writeFile(`${file}.json`, `${JSON.stringify(report, null, 2)}\n`);
+  if (flags.experiment === 'lambda') await writeFile(`${file}.svg`, lambdaPlot(rows));
+}
 
 /** P@5 of each set above its plain tree, by the number of copies. */
 function lambdaPlot(all: Row[]): string {
