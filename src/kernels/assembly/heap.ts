@@ -32,8 +32,22 @@ export function offer(heap: usize, size: u32, limit: u32, score: f32, id: u32): 
   return size;
 }
 
-function siftDown(heap: usize, size: u32): void {
-  let at: u32 = 0;
+/** The same where ids may come again: each is kept once, with its best score. Walks through the heap. */
+export function offerOnce(heap: usize, size: u32, limit: u32, score: f32, id: u32): u32 {
+  if (size === limit && score < load<f32>(heap)) return size;
+  for (let at: u32 = 0; at < size; at++) {
+    const place = heap + (at << 3);
+    if (load<u32>(place, 4) !== id) continue;
+    if (score > load<f32>(place)) {
+      store<f32>(place, score);
+      siftDown(heap, size, at);
+    }
+    return size;
+  }
+  return offer(heap, size, limit, score, id);
+}
+
+function siftDown(heap: usize, size: u32, at: u32 = 0): void {
   for (;;) {
     let child: u32 = 2 * at + 1;
     if (child >= size) return;

@@ -1,7 +1,7 @@
 // Beam search of one input through the levels of a tree. The plain reference is learn/tree/explain.ts.
 // A chunk is the weights of one parent's children. One 8-byte word covers 32 features: a bit for each that has
 // weights, and above them the number of the first such row, so a lookup is one load and a popcount.
-import { offer, sortBest, swap, worse } from './heap';
+import { offer, offerOnce, sortBest, swap, worse } from './heap';
 
 /** Fields of one level's header, in bytes. */
 const wordsAt = 0;
@@ -158,8 +158,9 @@ function searchCopies(
   const childIds: usize = load<u32>(header, childIdsAt);
   const stride = load<u32>(header, strideAt);
   const copies = load<u32>(header, copiesAt);
-  // So many copies belong to `top` labels or more. With sums given all labels are wanted.
-  const limit = sums === 0 ? copies * top : 0;
+  // Few labels are kept once each; of many, so many copies that they belong to `top` labels or more.
+  const few = top <= 64;
+  const limit = few ? top : copies * top;
   let size: u32 = 0;
   let bound: f32 = -Infinity;
   let done: u32 = 0;
@@ -179,7 +180,8 @@ function searchCopies(
       }
       const id = load<u32>(childIds + ((firstChild + c) << 2));
       if (excluded !== 0 && load<u8>(excluded + id) !== 0) continue;
-      size = offer(best, size, limit, load<f32>(at + (c << 2)), id);
+      const own = load<f32>(at + (c << 2));
+      size = few ? offerOnce(best, size, limit, own, id) : offer(best, size, limit, own, id);
     }
     if (size === limit) bound = lowestUseful(load<f32>(best), copies, power, merge);
   }
