@@ -140,9 +140,6 @@ const experiments: Record<string, { sets: string[]; rows: (set: RealSet) => Prom
         'positives matched': other({ 'overlap.positives': 'matched' }),
         'merge mean': other({ 'overlap.merge': 'mean' }),
         'no cap': other({ 'overlap.balance': 'none' }),
-        'two rounds': other({ 'overlap.rounds': 2 }),
-        'more passes': other({ iterations: 100 }),
-        'two plain trees': { ...forced, trees: 2 },
       });
     },
   },
