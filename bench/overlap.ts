@@ -138,7 +138,7 @@ const experiments: Record<string, { sets: string[]; rows: (set: RealSet) => Prom
         'random copies': other({ 'overlap.placement': 'random' }),
         'ranker only': other({ 'overlap.update': 'ranker-only' }),
         'positives matched': other({ 'overlap.positives': 'matched' }),
-        'merge mean': other({ 'overlap.merge': 'mean' }),
+        'merge max': other({ 'overlap.merge': 'max' }),
         'no cap': other({ 'overlap.balance': 'none' }),
       });
     },
