@@ -105,7 +105,8 @@ async function compare(set: RealSet, variants: Record<string, Settings>): Promis
 }
 
 /** Sets with few labels have no tree unless they must. */
-const clustered = (set: RealSet): Settings => (set.train.labels.cols <= 1000 ? { flatSize: 100 } : {});
+const clustered = ({ train }: Pick<RealSet, 'train'>): Settings =>
+  train.labels.cols <= 1000 ? { flatSize: 100 } : {};
 
 const experiments: Record<string, { sets: string[]; rows: (set: RealSet) => Promise<Row[]> }> = {
   real: {
@@ -162,8 +163,8 @@ async function fusedRows(set: RealSet): Promise<Row[]> {
           labels: fusedPattern(given.labels, partOf, fused),
         });
         const both = { train: part(set.train), test: part(set.test) };
-        const plain = await run(both, {}, seed);
-        const ours = await run(both, overlap(), seed);
+        const plain = await run(both, clustered(both), seed);
+        const ours = await run(both, { ...clustered(both), ...overlap() }, seed);
         const [before, after] = [plain.figures['P@5'], ours.figures['P@5']];
         const found = {
           'plain P@5': before,
