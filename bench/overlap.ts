@@ -22,6 +22,8 @@ const { positionals, values: flags } = parseArgs({
     /** All that the experiment is about, where none is named. */
     sets: { type: 'string' },
     seeds: { type: 'string', default: '1,2,3' },
+    /** Of the labels to fuse. */
+    difficulties: { type: 'string', default: difficulties.join(',') },
     threads: { type: 'string', default: '2' },
     /** Options of the tree for every row, plain or not. */
     set: { type: 'string', multiple: true, default: [] },
@@ -152,7 +154,7 @@ async function fusedRows(set: RealSet): Promise<Row[]> {
   if (!sparse) throw new Error(`${set.name} must have sparse features`);
   const orders = new Map(seeds.map((seed) => [seed, similarityOrder(sparse, set.train.labels, seed)]));
   const rows: Row[] = [];
-  for (const difficulty of difficulties) {
+  for (const difficulty of difficulties.filter((name) => flags.difficulties.split(',').includes(name))) {
     for (const size of [2, 4, 8]) {
       const figures: Record<string, number>[] = [];
       for (const seed of seeds) {
