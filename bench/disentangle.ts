@@ -1,4 +1,4 @@
-// How well the two copies of a label fused from two parts tell the parts apart (SPEC C.5): each of its rows goes to the
+// How well the two copies of a label fused from two parts tell the parts apart: each of its rows goes to the
 // copy whose cluster the matcher likes better; that split is held against the true one and against random ones.
 
 import type { Model, TrainingSet } from '../src/learn/learner.ts';

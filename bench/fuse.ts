@@ -1,5 +1,5 @@
 // Labels made ambiguous on purpose: several labels become one, so that what overlapping clusters find can be held
-// against the truth (SPEC C.5). Easy: neighbours in the label tree; medium: labels of one region; hard: any labels.
+// against the truth (Liu et al. 2021, section 5.1). Easy: neighbours in the label tree; medium: labels of one region; hard: any labels.
 
 import type * as twoMeans from '../src/math/balanced-two-means.ts';
 import type * as csr from '../src/math/csr.ts';

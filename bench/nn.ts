@@ -55,7 +55,7 @@ function parameterMaker(parameters: Map<Value, Float32Array>) {
   return { make, layer };
 }
 
-/** SPEC E, profile `code`; the mixture prior as matrix products. Noise is zero where chance is off. */
+/** C-GMVAE as its authors' code has it; the mixture prior as matrix products. Noise is zero where chance is off. */
 function gmvae(chance: boolean): Net {
   const [batch, features, labels, embedding, latent] = [128, 500, 983, 2048, 64];
   const parameters = new Map<Value, Float32Array>();

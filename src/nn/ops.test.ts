@@ -218,8 +218,6 @@ describe('operations', () => {
     await fc.assert(property, { numRuns: 15 });
   });
 
-  it.skipIf(runtime)('are compared with the runtime only where onnxruntime-node is installed', () => {});
-
   it('tied maxima share the gradient', () => {
     const x = input('x', [3]);
     const [gradient] = gradients(ops.max(x), [x]);

@@ -31,7 +31,7 @@ function pattern(rows: readonly (readonly number[])[], cols: number): Pattern {
   return builder.pattern(cols);
 }
 
-/** SPEC D.5: rows are the unit sum of q label vectors with noise; groups are random, merged as sets. */
+/** Planted labels: rows are the unit sum of q label vectors with noise; groups are random, merged as sets. */
 function planted(q: number, noise: number, size: number, seed: number, n = 4000, labelCount = 200, d = 64) {
   const random = new Random(seed, 'planted');
   const vectors = Array.from({ length: labelCount }, () => unit(normals(d, random)));
