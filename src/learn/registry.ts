@@ -5,6 +5,7 @@ import type { Learner } from './learner.ts';
 const loaders: Record<string, () => Promise<Learner>> = {
   popular: async () => (await import('./popular.ts')).popular,
   'one-vs-rest': async () => (await import('./one-vs-rest.ts')).oneVsRest,
+  'ml-knn': async () => (await import('./ml-knn.ts')).mlKnn,
   tree: async () => (await import('./tree/learner.ts')).tree,
 };
 
