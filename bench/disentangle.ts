@@ -32,7 +32,10 @@ const batchRows = 4096;
 /** The first tree of a model as it would be saved. */
 async function firstTree(model: Model) {
   const parts = new Map<string, Tensors>();
-  const config = await model.save({ write: async (name, tensors) => void parts.set(name, tensors) });
+  const config = await model.save({
+    write: async (name, tensors) => void parts.set(name, tensors),
+    writeProgram: async () => {},
+  });
   const names = [...parts.keys()].filter((name) => name.startsWith('tree-1-level-'));
   return {
     config: config as unknown as { bias: number; power: number },

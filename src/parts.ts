@@ -23,11 +23,14 @@ export type Json = string | number | boolean | null | Json[] | { [key: string]: 
 export interface PartWriter {
   /** Writes one part; names are lowercase words (`weights`, `level-2`), each used once. */
   write(name: string, tensors: Tensors): Promise<void>;
+  /** Writes an ONNX program as a file of its own, so that any runtime can load it. */
+  writeProgram(name: string, onnx: Uint8Array): Promise<void>;
 }
 
 export interface PartReader {
   /** Reads one part, checked against its checksum. */
   read(name: string): Promise<Tensors>;
+  readProgram(name: string): Promise<Uint8Array>;
 }
 
 /** A vector as a tensor. */

@@ -100,7 +100,7 @@ export class ProgressBar {
   }
 }
 
-function describe({ phase, done, total, unit }: Step, seconds: number, columns: number): string {
+function describe({ phase, done, total, unit, detail }: Step, seconds: number, columns: number): string {
   const amount = (n: number) => (unit === 'bytes' ? formatBytes(n) : formatCount(Math.round(n)));
   const rate = done / Math.max(seconds, 1e-9);
   const speed = `${amount(rate)}${unit === 'bytes' ? '' : ` ${unit}`}/s`;
@@ -108,7 +108,8 @@ function describe({ phase, done, total, unit }: Step, seconds: number, columns: 
   const fraction = Math.min(1, done / total);
   // The first moments say little about the rest.
   const pace = seconds < 2 || done === 0 ? '' : `  ${speed}  ${formatSeconds((total - done) / rate)} left`;
-  const numbers = `${Math.floor(100 * fraction)}%  ${amount(done)} of ${amount(total)}${pace}`;
+  const told = detail ? `  ${detail}` : '';
+  const numbers = `${Math.floor(100 * fraction)}%  ${amount(done)} of ${amount(total)}${pace}${told}`;
   const room = Math.max(0, Math.min(30, columns - phase.length - numbers.length - 6));
   const filled = Math.round(room * fraction);
   return `${color.bold(phase)}  ${color.cyan('█'.repeat(filled))}${color.dim('░'.repeat(room - filled))}  ${numbers}`;

@@ -32,6 +32,7 @@ interface TrainFlags extends CommonFlags, ReadFlags, GroupFlags {
   impute?: string;
   learner: string;
   train: string;
+  valid?: string;
   out: string;
   set?: Record<string, string>;
   labels?: string;
@@ -48,6 +49,7 @@ export function registerTrain(program: Command): void {
     .description('train a classifier and save it in a folder')
     .requiredOption('--train <file>', 'training data (umbel data --help lists the formats)', once('train'))
     .requiredOption('--out <folder>', 'where to save the model', once('out'))
+    .option('--valid <file>', 'validation data, for learners that choose by them: gmvae', once('valid'))
     .option('--learner <name>', `one of ${learnerNames.join(', ')}`, defaultLearner)
     .option('--set <option=value>', 'an option, as umbel options lists them; repeatable', collectSetting)
     .option(
@@ -96,12 +98,15 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   if (!grouped) reportSkipped(reading, terminal);
   const described = await describeLabels(dataset.vocabulary, flags, terminal);
   dataset.labels.cols = dataset.vocabulary.size;
+  const validation = flags.valid
+    ? await readDataset(flags.valid, { ...reading, vocabulary: dataset.vocabulary.clone() })
+    : undefined;
   const read = (performance.now() - started) / 1000;
   const checkpoint = await openCheckpoint(
     `${resolve(flags.out)}.checkpoint`,
     flags.resume ? 'go on' : 'start anew',
   );
-  if (flags.resume) terminal.note(`found ${checkpoint.found} finished levels of an earlier run`);
+  if (flags.resume) terminal.note(`found ${checkpoint.found} finished pieces of an earlier run`);
   let imputation: Awaited<ReturnType<typeof reportImputed>> | undefined;
   const classifier = await Classifier.train(dataset, {
     ...terminal,
@@ -115,6 +120,7 @@ async function train(terminal: Terminal, flags: TrainFlags) {
         imputation = await reportImputed(imputed, dataset, grouped, flags, terminal);
         return imputed.set;
       }),
+    validation,
     checkpoint,
     onEstimate: (estimate) => checkRoom(estimate, terminal),
   });

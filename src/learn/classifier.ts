@@ -4,10 +4,11 @@ import { type Dataset, type Features, selectFeatures } from '../data/dataset.ts'
 import type { Vocabulary } from '../data/vocabulary.ts';
 import { badInput, badUsage } from '../errors.ts';
 import { inNode } from '../kernels/wasm.ts';
-import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
+import { CsrBuilder, columnCounts, type Pattern, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
 import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
 import { checkCancelled, type Progress, quiet } from '../progress.ts';
+import { widthOf } from './features.ts';
 import type {
   Estimate,
   Explanation,
@@ -34,11 +35,13 @@ export interface LabelSense extends Omit<Sense, 'words' | 'neighbours'> {
   neighbours: { label: string; name: string; similarity: number }[];
 }
 
-export interface TrainOptions extends Partial<TrainContext> {
+export interface TrainOptions extends Partial<Omit<TrainContext, 'validation'>> {
   /** `tree` where none is named. */
   learner?: string;
   /** The learner's options, and those of the preparation: `text.ngrams`, `dense.standardise`. */
   options?: Record<string, unknown>;
+  /** Samples to choose by, never to learn from, where the learner has a choice to make. */
+  validation?: Dataset;
   /** Gives the samples their labels once they have features: how a data set of groups is trained on. */
   impute?: (set: TrainingSet) => Promise<TrainingSet>;
   /** Told before the long work starts; throw to refuse. */
@@ -119,12 +122,14 @@ export class Classifier {
   }
 
   static async train(dataset: Dataset, given: TrainOptions = {}): Promise<Classifier> {
-    const { learner: name = defaultLearner, options = {}, onEstimate, impute, ...asked } = given;
+    const { learner: name = defaultLearner, options = {}, onEstimate, impute, validation, ...asked } = given;
     const context: TrainContext = { seed: 1, threads: 1, progress: quiet, ...asked };
     checkPositive('threads', context.threads);
     if (!Number.isSafeInteger(context.seed))
       throw badUsage('seed must be an integer', { value: context.seed });
     const learner = await findLearner(name);
+    if (validation && !learner.validates)
+      throw badUsage('validation data must go to a learner that chooses by it', { value: name });
     const all = parseOptions(allOptions(learner), options);
     const isOwn = ([option]: [string, unknown]) => Object.hasOwn(learner.options, option);
     const chosen = Object.fromEntries(Object.entries(all).filter(isOwn));
@@ -139,7 +144,12 @@ export class Classifier {
     checkLabelled(set);
     const imputed = performance.now();
     if (onEstimate && learner.estimate) onEstimate(learner.estimate(set, chosen, context.threads));
-    const model = await learner.train(set, chosen, context);
+    const held = validation && {
+      ...validation,
+      labels: withoutColumns(validation.labels, set.labels.cols),
+      features: fitted(await preparation.apply(validation, context), widthOf(features)),
+    };
+    const model = await learner.train(set, chosen, { ...context, validation: held });
     const seconds = {
       vectorise: (vectorised - started) / 1000,
       ...(impute && { impute: (imputed - vectorised) / 1000 }),
@@ -286,7 +296,10 @@ export class Classifier {
     parts: PartReader,
   ): Promise<Classifier> {
     const learner = await findLearner(content.learner);
-    const reader = (prefix: string): PartReader => ({ read: (name) => parts.read(`${prefix}-${name}`) });
+    const reader = (prefix: string): PartReader => ({
+      read: (name) => parts.read(`${prefix}-${name}`),
+      readProgram: (name) => parts.readProgram(`${prefix}-${name}`),
+    });
     const { counts } = await parts.read('training');
     vocabulary.exclude(content.excluded);
     return new Classifier({
@@ -303,14 +316,7 @@ export class Classifier {
   }
 
   async #features(inputs: Inputs, running: Running): Promise<Features> {
-    const { sparse, dense } = await this.#preparation.apply(inputs, running);
-    const { width } = this.#model;
-    const seen: Width = { sparse: sparse?.cols ?? 0, dense: dense?.cols ?? 0 };
-    // Sparse columns that these rows do not reach are zeros.
-    const given = sparse !== undefined || width.sparse === 0;
-    const fits = given && seen.sparse <= width.sparse && seen.dense === width.dense;
-    if (!fits) throw otherFeatures(width, seen);
-    return { sparse: sparse && { ...sparse, cols: width.sparse }, dense };
+    return fitted(await this.#preparation.apply(inputs, running), this.#model.width);
   }
 
   #excluded(): Uint8Array | undefined {
@@ -330,6 +336,25 @@ function checkPositive(name: string, value: number): void {
   if (!Number.isInteger(value) || value < 1) throw badUsage(`${name} must be a positive integer`, { value });
 }
 
+/** Inputs with the columns of the training data. */
+function fitted(inputs: Features, width: Width): Features {
+  const { sparse, dense } = inputs;
+  const seen = widthOf(inputs);
+  // Sparse columns that these rows do not reach are zeros.
+  const given = sparse !== undefined || width.sparse === 0;
+  const fits = given && seen.sparse <= width.sparse && seen.dense === width.dense;
+  if (!fits) throw otherFeatures(width, seen);
+  return { sparse: sparse && { ...sparse, cols: width.sparse }, dense };
+}
+
+/** Without the labels that the training data do not know. */
+function withoutColumns(labels: Pattern, cols: number): Pattern {
+  const known = new CsrBuilder('binary');
+  for (let row = 0; row < labels.rows; row++)
+    known.add(rowIndices(labels, row).filter((column) => column < cols));
+  return known.pattern(cols);
+}
+
 function otherFeatures(wanted: Width, seen: Width) {
   const words = ({ sparse, dense }: Width) =>
     [sparse && `${sparse} sparse`, dense && `${dense} dense`].filter(Boolean).join(' and ');
@@ -339,5 +364,8 @@ function otherFeatures(wanted: Width, seen: Width) {
 }
 
 function prefixed(prefix: string, parts: PartWriter): PartWriter {
-  return { write: (name, tensors) => parts.write(`${prefix}-${name}`, tensors) };
+  return {
+    write: (name, tensors) => parts.write(`${prefix}-${name}`, tensors),
+    writeProgram: (name, onnx) => parts.writeProgram(`${prefix}-${name}`, onnx),
+  };
 }

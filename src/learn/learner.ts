@@ -13,12 +13,15 @@ export type TrainingSet = Dataset & { features: Features };
 export interface Checkpoint {
   /** The piece of this name, if an earlier run left it. */
   load(name: string): Promise<Tensors | undefined>;
+  /** Replaces an earlier piece of this name. */
   save(name: string, tensors: Tensors): Promise<void>;
 }
 
 /** What `train` is given beside the data. */
 export interface TrainContext extends Context {
   checkpoint?: Checkpoint;
+  /** Rows to choose by, never to learn from; given only to learners that say `validates`. */
+  validation?: TrainingSet;
 }
 
 /** In bytes: the peak of the whole process, and the size of the saved model. */
@@ -32,6 +35,8 @@ export interface Learner<T extends OptionTable = OptionTable> {
   /** One line for `--help` and the studio. */
   summary: string;
   options: T;
+  /** Whether validation rows are of use; without them such a learner may hold some training rows back. */
+  validates?: boolean;
   train(set: TrainingSet, options: OptionsOf<T>, context: TrainContext): Promise<Model>;
   /** What `train` will need; throws `too-large` where it cannot fit at all. */
   estimate?(set: TrainingSet, options: OptionsOf<T>, threads: number): Estimate;

@@ -1,6 +1,7 @@
 // Programs as ONNX files: standard operators, fixed shapes, so that any ONNX runtime loads them. The encoder knows just
 // the protobuf messages that are needed.
 import { badUsage } from '../errors.ts';
+import type { Tensors } from '../parts.ts';
 import { type Attributes, ancestors, type Kind, type Shape, typeNumbers, type Value } from './graph.ts';
 
 /** Layer normalisation is an operator since 17, all reductions take their axes as an input since 18. */
@@ -9,11 +10,13 @@ const fileVersion = 8;
 
 /**
  * The program that computes the named values from its inputs. Inputs with an entry in `weights` are not fed: the file
- * holds their numbers.
+ * holds their numbers. With `rows` the first axis of all inputs and outputs goes by that name and may have any size: only
+ * for programs in which rows meet nothing but weights.
  */
 export function encodeModel(
   outputs: Readonly<Record<string, Value>>,
   weights: ReadonlyMap<Value, Float32Array> = new Map(),
+  rows?: string,
 ): Uint8Array {
   const program = ancestors(Object.values(outputs));
   const names = nameValues(program, outputs);
@@ -23,7 +26,7 @@ export function encodeModel(
   for (const value of program) {
     const data = weights.get(value) ?? value.data;
     if (data) parts.push(field(5, tensor(nameOf(value), value, data)));
-    else if (value.op === 'Input') parts.push(field(11, valueInfo(nameOf(value), value)));
+    else if (value.op === 'Input') parts.push(field(11, valueInfo(nameOf(value), value, rows)));
     else if (value.op !== 'Output')
       parts.push(
         field(
@@ -39,7 +42,7 @@ export function encodeModel(
   }
   for (const [name, value] of Object.entries(outputs)) {
     if (nameOf(value) !== name) parts.push(field(1, node('Identity', [nameOf(value)], [name], {})));
-    parts.push(field(12, valueInfo(name, value)));
+    parts.push(field(12, valueInfo(name, value, rows)));
   }
   const graph = [field(2, text('umbel')), ...parts];
   return join([
@@ -48,6 +51,26 @@ export function encodeModel(
     field(7, graph),
     field(8, [field(1, text('')), field(2, operatorSet)]),
   ]);
+}
+
+/** The numbers that a program written here holds as weights, by name. */
+export function readWeights(model: Uint8Array): Tensors {
+  const tensors = fieldsOf(model)
+    .filter(({ number }) => number === 7)
+    .flatMap(({ bytes }) => fieldsOf(bytes))
+    .filter(({ number }) => number === 5)
+    .map(({ bytes }) => fieldsOf(bytes));
+  const weights = tensors.flatMap((fields) => {
+    const named = fields.find(({ number }) => number === 8)?.bytes;
+    const data = fields.find(({ number }) => number === 9)?.bytes;
+    const name = new TextDecoder().decode(named);
+    const isFloat = fields.some(({ number, value }) => number === 2 && value === typeNumbers.float32);
+    // Constants are numbered, weights keep the names of the inputs they stand for.
+    if (!data || !isFloat || name.startsWith('#')) return [];
+    const shape = fields.filter(({ number }) => number === 1).map(({ value }) => value);
+    return [[name, { shape, data: new Float32Array(data.slice().buffer) }]];
+  });
+  return Object.fromEntries(weights);
 }
 
 /** Inputs that must be fed to compute these values. */
@@ -129,12 +152,13 @@ function rawData(kind: Kind, data: readonly number[] | Float32Array): Uint8Array
   }
 }
 
-const valueInfo = (name: string, { shape, kind }: Value): Message => [
+const valueInfo = (name: string, { shape, kind }: Value, rows: string | undefined): Message => [
   field(1, text(name)),
-  field(2, [field(1, [field(1, typeNumbers[kind]), field(2, dimensions(shape))])]),
+  field(2, [field(1, [field(1, typeNumbers[kind]), field(2, dimensions(shape, rows))])]),
 ];
 
-const dimensions = (shape: Shape): Message => shape.map((size) => field(1, [field(1, size)]));
+const dimensions = (shape: Shape, rows: string | undefined): Message =>
+  shape.map((size, axis) => field(1, [axis === 0 && rows ? field(2, text(rows)) : field(1, size)]));
 
 // Protobuf: a field is a number, a length and bytes, or an integer.
 
@@ -155,6 +179,28 @@ function varint(value: number): Uint8Array {
   let rest = BigInt.asUintN(64, BigInt(value));
   for (; rest > 127n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128);
   return Uint8Array.from([...bytes, Number(rest)]);
+}
+
+/** The fields of a message; those that are integers have no bytes, the others no value. */
+function fieldsOf(message: Uint8Array): { number: number; value: number; bytes: Uint8Array }[] {
+  const fields = [];
+  for (let at = 0; at < message.length; ) {
+    const integer = () => {
+      let value = 0;
+      for (let scale = 1; ; scale *= 128) {
+        const byte = message[at++];
+        value += (byte & 127) * scale;
+        if (!(byte & 128)) return value;
+      }
+    };
+    const key = integer();
+    const [number, isInteger] = [key >> 3, (key & 7) === 0];
+    const value = integer();
+    const end = isInteger ? at : at + value;
+    fields.push({ number, value, bytes: message.subarray(at, end) });
+    at = end;
+  }
+  return fields;
 }
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);

@@ -19,6 +19,7 @@ type Runtime = typeof import('onnxruntime-node');
 /** What a program takes or gives: `{ name: 'x', shape: [128, 500], kind: 'float32' }`. */
 export interface Slot {
   name: string;
+  /** An axis that may have any size is NaN; at most one. */
   shape: number[];
   kind: string;
 }
@@ -80,11 +81,15 @@ export class Session {
   }
 
   #tensor({ name, shape, kind }: Slot, data: TensorArray | undefined): Tensor {
-    const size = shape.reduce((product, length) => product * length, 1);
     const type = kind as keyof typeof arrays;
-    if (!(data instanceof arrays[type]) || data.length !== size)
+    const open = shape.findIndex(Number.isNaN);
+    const fixed = shape.reduce((product, size, axis) => (axis === open ? product : product * size), 1);
+    const rows = open < 0 ? 1 : (data?.length ?? 0) / fixed;
+    if (!(data instanceof arrays[type]) || data.length !== fixed * rows || !Number.isInteger(rows)) {
+      const size = open < 0 ? fixed : `a multiple of ${fixed}`;
       throw badUsage(`${name} must be ${size} numbers of ${kind}`, { value: describe(data) });
-    return new this.#runtime.Tensor(type, data, shape);
+    }
+    return new this.#runtime.Tensor(type, data, open < 0 ? shape : shape.with(open, rows));
   }
 }
 

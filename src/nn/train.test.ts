@@ -8,7 +8,7 @@ import { Random } from '../math/random.ts';
 import { gradients } from './gradient.ts';
 import { input, noise, sizeOf, type Value } from './graph.ts';
 import { dropout, linear } from './layers.ts';
-import { encodeModel, inputsOf } from './onnx.ts';
+import { encodeModel, inputsOf, readWeights } from './onnx.ts';
 import { add, log, matmul, mean, mul, neg, relu, sub, sum } from './ops.ts';
 import { evaluate } from './reference.ts';
 import { Session, type TensorArray } from './session.ts';
@@ -181,6 +181,21 @@ describe.runIf(runtime)('a trainer', () => {
     expect((await session.run({ x })).answer).toEqual(after);
     await expect(session.run({ x: new Float32Array(3) })).rejects.toThrow(
       'x must be 12 numbers of float32, got "3 in a Float32Array"',
+    );
+  });
+
+  it('saves programs that take any number of rows, and whose weights can be read back', async () => {
+    const [x, w] = [input('x', [3, 2]), input('w', [2, 2])];
+    const numbers = normals([2, 2], 'w');
+    const model = encodeModel({ y: relu(matmul(x, w)) }, new Map([[w, numbers]]), 'rows');
+    expect(readWeights(model)).toEqual({ w: { shape: [2, 2], data: numbers } });
+    const session = await Session.open(model, { threads: 1 });
+    const given = normals([5, 2], 'x');
+    const { y } = await session.run({ x: given });
+    expect(y).toHaveLength(10);
+    expect(await session.run({ x: given.subarray(2, 4) })).toEqual({ y: y.slice(2, 4) });
+    await expect(session.run({ x: new Float32Array(3) })).rejects.toThrow(
+      'x must be a multiple of 2 numbers of float32, got "3 in a Float32Array"',
     );
   });
 

@@ -20,6 +20,7 @@ export async function openCheckpoint(
   if (mode === 'start anew') await rm(folder, { recursive: true, force: true });
   const files = await readdir(folder).catch((): string[] => []);
   const pieces = files.filter((file) => file.endsWith('.safetensors'));
+  const saved = new Map(pieces.map((file) => [file.slice(0, file.indexOf('.')), join(folder, file)]));
   return {
     found: pieces.length,
     async load(name) {
@@ -34,6 +35,9 @@ export async function openCheckpoint(
       await mkdir(folder, { recursive: true });
       await writeFile(`${path}.partial`, bytes);
       await rename(`${path}.partial`, path);
+      const earlier = saved.get(name);
+      if (earlier && earlier !== path) await rm(earlier, { force: true });
+      saved.set(name, path);
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   };

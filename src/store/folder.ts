@@ -59,7 +59,10 @@ export async function saveModel(classifier: Classifier, folder: string): Promise
   const add = async (file: string, pieces: Iterable<Uint8Array>) => {
     parts.push(await writeFile(partial, file, pieces));
   };
-  const writer: PartWriter = { write: (name, tensors) => add(`${name}.safetensors`, encodeTensors(tensors)) };
+  const writer: PartWriter = {
+    write: (name, tensors) => add(`${name}.safetensors`, encodeTensors(tensors)),
+    writeProgram: (name, onnx) => add(`${name}.onnx`, [onnx]),
+  };
   try {
     await mkdir(partial);
     await add('labels.jsonl', labelLines(classifier));

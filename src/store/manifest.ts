@@ -21,7 +21,7 @@ export interface Manifest {
 }
 
 /** Part names become file names; nothing that could leave the folder is accepted. */
-const fileRule = /^[a-z0-9][a-z0-9-]*\.(safetensors|jsonl)$/;
+const fileRule = /^[a-z0-9][a-z0-9-]*\.(safetensors|jsonl|onnx)$/;
 
 export const broken = (file: string, rule: string, value?: unknown, hint?: string) =>
   new UmbelError('model', rule, { file, value, hint });

@@ -39,6 +39,7 @@ export async function openModel(source: ModelSource): Promise<Classifier> {
   const content = manifest.content as unknown as ClassifierContent;
   const parts: PartReader = {
     read: async (name) => decodeTensors(await readPart(source, manifest, `${name}.safetensors`)),
+    readProgram: (name) => readPart(source, manifest, `${name}.onnx`),
   };
   const labels = new TextDecoder().decode(await readPart(source, manifest, 'labels.jsonl'));
   const vocabulary = new Vocabulary(

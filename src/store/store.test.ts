@@ -189,6 +189,17 @@ describe('a checkpoint', () => {
     expect(await (await openCheckpoint(folder, 'go on')).load('level-1')).toBeUndefined();
   });
 
+  it('keeps the newest piece of a name alone', async () => {
+    const first = await openCheckpoint(folder, 'start anew');
+    const newer = (value: number) => ({ a: { shape: [1], data: Float32Array.of(value) } });
+    for (const value of [1, 2]) await first.save('epoch', newer(value));
+    expect(await readdir(folder)).toHaveLength(1);
+    const second = await openCheckpoint(folder, 'go on');
+    expect(await second.load('epoch')).toEqual(newer(2));
+    await second.save('epoch', newer(3));
+    expect(await readdir(folder)).toHaveLength(1);
+  });
+
   it('leaves no folder where nothing was saved', async () => {
     const checkpoint = await openCheckpoint(folder, 'start anew');
     await checkpoint.remove();

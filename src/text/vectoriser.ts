@@ -150,7 +150,7 @@ export class Vectoriser {
     return this.#encoder.spans(text);
   }
 
-  async save(parts: PartWriter): Promise<Json> {
+  async save(parts: Pick<PartWriter, 'write'>): Promise<Json> {
     const { options, stopWords, rows, documents, names } = this.#fitted;
     await parts.write('terms', {
       names: vector(names.bytes),
@@ -160,7 +160,7 @@ export class Vectoriser {
     return { options, stopWords: [...stopWords], rows };
   }
 
-  static async load(config: Json, parts: PartReader): Promise<Vectoriser> {
+  static async load(config: Json, parts: Pick<PartReader, 'read'>): Promise<Vectoriser> {
     const { options, stopWords, rows } = config as unknown as Pick<Fitted, 'options' | 'stopWords' | 'rows'>;
     const { names, offsets, documents } = await parts.read('terms');
     const fitted: Fitted = {

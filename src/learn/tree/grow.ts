@@ -4,6 +4,7 @@ import type { Pool } from '../../kernels/pool.ts';
 import { Arena, createMemory } from '../../kernels/wasm.ts';
 import { type Csr, CsrBuilder, type Pattern, transpose } from '../../math/csr.ts';
 import type { Context, Progress } from '../../progress.ts';
+import { fingerprint } from '../fingerprint.ts';
 import type { TrainContext } from '../learner.ts';
 import { buildChain, type ChainOptions, type Placed, placeMatrix } from './chain.ts';
 import type { Scoring } from './explain.ts';
@@ -126,7 +127,12 @@ async function growLevels(
     trainLevels(arena, placed, x.indptr, some, options, seed, pool, context);
   // Levels that need nothing of each other share the threads best when they are trained together.
   if (options.negatives === 'tfn' && !checkpoint) return train(tasks);
-  const made = checkpoint && fingerprint(x, labels, options, seed);
+  const made =
+    checkpoint &&
+    fingerprint(
+      [x.cols, labels.cols, options, seed],
+      [x.indptr, x.indices, x.values, labels.indptr, labels.indices],
+    );
   const levels: Level[] = [];
   for (const task of tasks) {
     const name = `${made}${stage}-level-${task.depth + 1}`;
@@ -153,22 +159,6 @@ async function trainingRows(
   if (o.negatives === 'tfn' || above.length === 0) return rows;
   const reached = transpose(await reachedNodes(x, above, o, context));
   return o.negatives === 'man' ? reached : union(rows, reached);
-}
-
-/** Sixteen hexadecimal digits that change with anything a level depends on. */
-function fingerprint(x: Csr, labels: Pattern, o: GrowOptions, seed: string): string {
-  const settings = new TextEncoder().encode(JSON.stringify([x.cols, labels.cols, o, seed]));
-  const arrays = [settings, x.indptr, x.indices, x.values, labels.indptr, labels.indices];
-  return [0x811c9dc5, 0x2f0b4c47]
-    .map((start) => {
-      let hash = start;
-      for (const { buffer, byteOffset, byteLength } of arrays) {
-        const bytes = new Uint8Array(buffer, byteOffset, byteLength);
-        for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
-      }
-      return (hash >>> 0).toString(16).padStart(8, '0');
-    })
-    .join('');
 }
 
 /** Each level with its parents' true rows; the root's are all rows. */

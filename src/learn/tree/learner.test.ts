@@ -3,7 +3,7 @@ import { Vocabulary } from '../../data/vocabulary.ts';
 import { CsrBuilder, rowIndices, rowValues } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { parseOptions } from '../../options.ts';
-import type { Json, Tensors } from '../../parts.ts';
+import type { Json, PartReader, Tensors } from '../../parts.ts';
 import { quiet } from '../../progress.ts';
 import type { Model, TrainingSet } from '../learner.ts';
 import { tree } from './learner.ts';
@@ -38,12 +38,19 @@ const train = (set: TrainingSet, options: Record<string, unknown>, threads = 1, 
     signal,
   });
 
+const noPrograms = () => Promise.reject(new Error('trees have no programs'));
+const readerOf = (parts: Map<string, Tensors>): PartReader => ({
+  read: async (name) => parts.get(name) ?? {},
+  readProgram: noPrograms,
+});
+
 async function saved(model: Model): Promise<{ config: Json; parts: Map<string, Tensors> }> {
   const parts = new Map<string, Tensors>();
   const config = await model.save({
     async write(name, tensors) {
       parts.set(name, tensors);
     },
+    writeProgram: noPrograms,
   });
   return { config: JSON.parse(JSON.stringify(config)), parts };
 }
@@ -100,7 +107,7 @@ describe('the tree learner', () => {
 
   it('gives the same ranking after saving and loading', async () => {
     const { config, parts } = await saved(model);
-    const loaded = await tree.load(config, { read: async (name) => parts.get(name) ?? {} });
+    const loaded = await tree.load(config, readerOf(parts));
     const options = { top: 7 };
     expect(await loaded.predict(test.features, options)).toEqual(await model.predict(test.features, options));
     expect(loaded.width).toEqual({ sparse: features, dense: 0 });
@@ -285,7 +292,7 @@ describe('the tree learner with overlap', () => {
     const alone = await one.predict(set.features, { top: 5 });
     expect(await two.predict(set.features, { top: 5, threads: 2 })).toEqual(alone);
     const { config, parts } = await saved(one);
-    const loaded = await tree.load(config, { read: async (name) => parts.get(name) ?? {} });
+    const loaded = await tree.load(config, readerOf(parts));
     expect(await loaded.predict(set.features, { top: 5 })).toEqual(alone);
   });
 
@@ -327,7 +334,7 @@ describe('the tree learner with overlap', () => {
     const named = { ...set, ids: Array.from({ length: set.rows }, (_, row) => `id ${row}`) };
     const trained = await train(named, { ...overlap, trees: 2, 'overlap.examples': 2 });
     const { config, parts } = await saved(trained);
-    const loaded = await tree.load(config, { read: async (name) => parts.get(name) ?? {} });
+    const loaded = await tree.load(config, readerOf(parts));
     expect(loaded.sensesApart?.()).toEqual(trained.sensesApart?.());
     const [{ label }] = trained.sensesApart?.() ?? [];
     const senses = trained.senses?.(label) ?? [];
