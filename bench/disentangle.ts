@@ -12,10 +12,10 @@ import { built } from './built.ts';
 import { variationOfInformation } from './fuse.ts';
 
 const [
-  { rowIndices, rowValues, selectRows, transpose, unitRows },
+  { joinFound, rowIndices, rowValues, selectRows, transpose, unitRows },
   { Random },
   { levelFrom },
-  { joinFound, searchAll },
+  { searchAll },
   { openForest, plantForest },
 ] = await Promise.all([
   built<typeof csr>('math/csr.js'),

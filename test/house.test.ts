@@ -15,11 +15,12 @@ const mayImport: Record<string, string[]> = {
   nn: ['math', 'kernels'],
   text: ['math', 'kernels'],
   data: ['math', 'kernels'],
-  learn: ['math', 'kernels', 'nn', 'text', 'data'],
-  judge: ['math', 'kernels', 'nn', 'text', 'data', 'learn'],
-  store: ['math', 'kernels', 'nn', 'text', 'data', 'learn', 'judge'],
-  server: ['math', 'kernels', 'nn', 'text', 'data', 'learn', 'judge', 'store'],
-  cli: ['math', 'kernels', 'nn', 'text', 'data', 'learn', 'judge', 'store', 'server'],
+  search: ['math', 'kernels'],
+  learn: ['math', 'kernels', 'nn', 'text', 'data', 'search'],
+  judge: ['math', 'kernels', 'nn', 'text', 'data', 'search', 'learn'],
+  store: ['math', 'kernels', 'nn', 'text', 'data', 'search', 'learn', 'judge'],
+  server: ['math', 'kernels', 'nn', 'text', 'data', 'search', 'learn', 'judge', 'store'],
+  cli: ['math', 'kernels', 'nn', 'text', 'data', 'search', 'learn', 'judge', 'store', 'server'],
 };
 
 /** Everything a page needs to predict is reachable from here, and is all our own: a browser knows no package names. */

@@ -43,6 +43,23 @@ export interface Kernels {
     kept: number,
     ...seeds: [a: number, b: number, c: number]
   ): void;
+  encodeVectors(vectors: number, count: number, width: number, codes: number, facts: number): void;
+  encodeQueries(queries: number, count: number, width: number, codes: number, facts: number): void;
+  findNearest(
+    vectors: number,
+    codes: number,
+    facts: number,
+    count: number,
+    width: number,
+    excluded: number,
+    queries: number,
+    queryCodes: number,
+    queryFacts: number,
+    queryCount: number,
+    top: number,
+    heaps: number,
+    sizes: number,
+  ): void;
   countFeatures(
     rows: number,
     count: number,

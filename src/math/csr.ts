@@ -146,3 +146,31 @@ export function columnCounts(m: Pattern): Uint32Array {
   for (let p = 0; p < nnz(m); p++) counts[m.indices[p]]++;
   return counts;
 }
+
+/** Some rows of a ranking, one after the other. */
+export interface Found {
+  counts: Uint32Array;
+  labels: Uint32Array;
+  scores: Float32Array;
+}
+
+/** All rows, in the order of the parts. */
+export function joinFound(parts: Found[], cols: number): Ranking {
+  const rows = parts.reduce((sum, { counts }) => sum + counts.length, 0);
+  const size = parts.reduce((sum, { labels }) => sum + labels.length, 0);
+  const joined: Ranking = {
+    rows,
+    cols,
+    indptr: new Uint32Array(rows + 1),
+    indices: new Uint32Array(size),
+    values: new Float32Array(size),
+  };
+  let [row, entry] = [0, 0];
+  for (const { counts, labels, scores } of parts) {
+    joined.indices.set(labels, entry);
+    joined.values.set(scores, entry);
+    entry += labels.length;
+    for (let i = 0; i < counts.length; i++, row++) joined.indptr[row + 1] = joined.indptr[row] + counts[i];
+  }
+  return joined;
+}

@@ -3,6 +3,7 @@ export * from './adam';
 export * from './cluster';
 export * from './impute';
 export * from './logistic';
+export * from './nearest';
 export * from './refine';
 export * from './search';
 export * from './solve';

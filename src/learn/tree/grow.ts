@@ -2,14 +2,14 @@
 // with overlap, trains the upper levels first, to see in which clusters the labels belong.
 import type { Pool } from '../../kernels/pool.ts';
 import { Arena, createMemory } from '../../kernels/wasm.ts';
-import { type Csr, CsrBuilder, type Pattern, transpose } from '../../math/csr.ts';
+import { type Csr, CsrBuilder, joinFound, type Pattern, transpose } from '../../math/csr.ts';
 import type { Context, Progress } from '../../progress.ts';
 import { fingerprint } from '../fingerprint.ts';
 import type { TrainContext } from '../learner.ts';
 import { buildChain, type ChainOptions, type Placed, placeMatrix } from './chain.ts';
 import type { Scoring } from './explain.ts';
 import { type Level, levelFrom, levelTensors } from './level.ts';
-import { joinFound, searchAll } from './model.ts';
+import { searchAll } from './model.ts';
 import { matchedPositives, type Overlap, placeCopies } from './overlap.ts';
 import { openForest, plantForest } from './search.ts';
 import { findSenses, type SenseRecord } from './senses.ts';

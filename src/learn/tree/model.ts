@@ -1,14 +1,14 @@
 // A trained tree (or several): predicting, explaining, saving and loading. Runs in browsers.
 import type { Prepare, Task } from '../../kernels/pool.ts';
 import { inNode } from '../../kernels/wasm.ts';
-import type { Csr } from '../../math/csr.ts';
+import { type Csr, type Found, joinFound } from '../../math/csr.ts';
 import type { Json, PartReader, PartWriter } from '../../parts.ts';
 import { breathe, checkCancelled } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
 import type { Model, PredictOptions, Width } from '../learner.ts';
 import { explainLabel } from './explain.ts';
 import { type Level, levelFrom, levelTensors } from './level.ts';
-import { type Forest, type Found, type Merge, openForest, plantForest, type Search } from './search.ts';
+import { type Forest, type Merge, openForest, plantForest, type Search } from './search.ts';
 import {
   describeSenses,
   type SenseRecord,
@@ -137,26 +137,6 @@ function* batches(x: Csr, top: number, excluded: Uint8Array | undefined): Genera
     const indices = x.indices.slice(start, end);
     yield { x: { rows, cols: x.cols, indptr, indices, values: x.values.slice(start, end) }, top, excluded };
   }
-}
-
-export function joinFound(parts: Found[], cols: number): Csr {
-  const rows = parts.reduce((sum, { counts }) => sum + counts.length, 0);
-  const size = parts.reduce((sum, { labels }) => sum + labels.length, 0);
-  const joined: Csr = {
-    rows,
-    cols,
-    indptr: new Uint32Array(rows + 1),
-    indices: new Uint32Array(size),
-    values: new Float32Array(size),
-  };
-  let [row, entry] = [0, 0];
-  for (const { counts, labels, scores } of parts) {
-    joined.indices.set(labels, entry);
-    joined.values.set(scores, entry);
-    entry += labels.length;
-    for (let i = 0; i < counts.length; i++, row++) joined.indptr[row + 1] = joined.indptr[row] + counts[i];
-  }
-  return joined;
 }
 
 const partName = (tree: number, level: number) => `tree-${tree + 1}-level-${level + 1}`;

@@ -1,7 +1,8 @@
 // Levels laid out in one kernel memory for beam search, and the search itself. A forest never grows after it is
 // made, so its arrays may be looked at at any time. Runs in browsers; threads are the caller's business.
+import { claimSlot, releaseSlot, slotFlags } from '../../kernels/slots.ts';
 import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
-import type { Csr, Pattern } from '../../math/csr.ts';
+import type { Csr, Found, Pattern } from '../../math/csr.ts';
 import type { Level } from './level.ts';
 
 /** Addresses and numbers a thread needs to search. */
@@ -18,7 +19,6 @@ export interface Forest {
   merge: Merge;
   slots: number;
   slotBytes: number;
-  slotCount: number;
   slotFlags: Int32Array;
   maxChildren: number;
   /** Of the trees whose labels have several copies; 0 where none has. */
@@ -38,8 +38,6 @@ export interface ForestOptions {
 export type Merge = 'mean' | 'max';
 
 const headerBytes = 52;
-/** How many threads may search at once. */
-const maxSlots = 16;
 
 /** Moves levels into a memory of their own; the levels returned look into it. */
 export function plantForest(
@@ -48,7 +46,7 @@ export function plantForest(
   shared: boolean,
 ): { forest: Forest; trees: Level[][] } {
   const words = Math.ceil((o.features + 1) / 32);
-  const slotCount = shared ? maxSlots : 1;
+  const flags = slotFlags(shared);
   const maxChildren = Math.max(1, ...trees.flat().map(({ shape }) => widest(shape.indptr)));
   const copies = trees.map((levels) => findCopies(levels[levels.length - 1].shape));
   const clusters = Math.max(0, ...copies.map((found) => found?.clusters ?? 0));
@@ -73,7 +71,7 @@ export function plantForest(
   );
   const bytes = trees
     .flat()
-    .reduce((sum, level) => sum + levelBytes(level), slotCount * slot.bytes + copyBytes);
+    .reduce((sum, level) => sum + levelBytes(level), flags.length * slot.bytes + copyBytes);
   const arena = new Arena(createMemory(bytes + trees.flat().length * 64 + (1 << 16), shared));
   const { memory } = arena;
   const planted = trees.map((levels, t) => {
@@ -108,10 +106,9 @@ export function plantForest(
     clusters,
     merge: o.merge ?? 'mean',
     trees: planted.map(({ header, views }) => ({ header, levels: views.length })),
-    slots: arena.allocate(slotCount * slot.bytes),
+    slots: arena.allocate(flags.length * slot.bytes),
     slotBytes: slot.bytes,
-    slotCount,
-    slotFlags: shared ? new Int32Array(new SharedArrayBuffer(slotCount * 4)) : new Int32Array(slotCount),
+    slotFlags: flags,
   };
   return { forest, trees: planted.map(({ views }) => views) };
 }
@@ -215,13 +212,6 @@ function slotLayout(o: ForestOptions & { maxChildren: number; clusters: number; 
 
 export type Search = ReturnType<typeof openSearch>;
 
-/** Rows of a ranking, one after the other. */
-export interface Found {
-  counts: Uint32Array;
-  labels: Uint32Array;
-  scores: Float32Array;
-}
-
 /** A searcher on this thread. */
 export async function openForest(forest: Forest) {
   return openSearch(forest, await loadKernels(forest.memory));
@@ -234,7 +224,7 @@ function openSearch(forest: Forest, kernels: Kernels) {
 
   /** Ranks rows `from` to `to` of unit-length inputs; empty rows find nothing. */
   return (x: Csr, from: number, to: number, top: number, excluded?: Uint8Array): Found => {
-    const slot = claim(forest);
+    const slot = claimSlot(forest.slotFlags);
     const at = (key: keyof typeof layout) => forest.slots + slot * forest.slotBytes + layout[key];
     const [features, values] = [at('features'), at('values')];
     const [margins, hits, best, spare] = [at('margins'), at('hits'), at('best'), at('spare')];
@@ -300,16 +290,7 @@ function openSearch(forest: Forest, kernels: Kernels) {
       if (size < labels.length) [labels, scores] = [labels.slice(0, size), scores.slice(0, size)];
       return { counts, labels, scores };
     } finally {
-      Atomics.store(forest.slotFlags, slot, 0);
+      releaseSlot(forest.slotFlags, slot);
     }
   };
-}
-
-/** A free slot, marked as taken; a search never waits for long, so neither does this. */
-function claim({ slotFlags }: Forest): number {
-  for (;;) {
-    for (let slot = 0; slot < slotFlags.length; slot++) {
-      if (Atomics.compareExchange(slotFlags, slot, 0, 1) === 0) return slot;
-    }
-  }
 }
