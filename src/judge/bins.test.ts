@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { inversePropensity } from '../data/propensity.ts';
 import { columnCounts } from '../math/csr.ts';
 import { binTable, calibration, labelReport } from './bins.ts';
 import { metricValue } from './metric.ts';
-import { inversePropensity, rankingMetrics } from './ranking.ts';
+import { rankingMetrics } from './ranking.ts';
 import { randomCase, toRanking, toTruth } from './reference.ts';
 
 describe('the label report', () => {

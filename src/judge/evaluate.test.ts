@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { inversePropensity } from '../data/propensity.ts';
 import { columnCounts } from '../math/csr.ts';
 import { bootstrap, compare } from './bootstrap.ts';
 import { evaluate, rowMetrics } from './evaluate.ts';
-import { inversePropensity } from './ranking.ts';
 import { denseRanking, denseSets, randomCase, toRanking, toTruth } from './reference.ts';
 
 const dense = randomCase(11);

@@ -1,11 +1,13 @@
 // Everything the house says about a set of predictions, as one plain report that JSON can hold.
+
+import { inversePropensity, type Propensity, propensities } from '../data/propensity.ts';
 import { badInput } from '../errors.ts';
 import type { Pattern, Ranking } from '../math/csr.ts';
 import { choice, integer, number, type OptionsOf, type OptionTable, parseOptions } from '../options.ts';
 import { type BinRow, binTable, type Calibration, calibration } from './bins.ts';
 import { bootstrap, type Interval } from './bootstrap.ts';
 import { labelSpace, metricValue, type RowMetric, rowCounts } from './metric.ts';
-import { inversePropensity, type Propensity, propensities, rankingMetrics, withoutPairs } from './ranking.ts';
+import { rankingMetrics, withoutPairs } from './ranking.ts';
 import {
   type PerSetMetric,
   type Protocol,

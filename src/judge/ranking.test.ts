@@ -1,14 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { inversePropensity, propensities } from '../data/propensity.ts';
 import { columnCounts, type Pattern, type Ranking, rowIndices } from '../math/csr.ts';
 import { metricValue } from './metric.ts';
-import {
-  inversePropensity,
-  propensities,
-  type RankingOptions,
-  rankingMetrics,
-  withoutPairs,
-} from './ranking.ts';
+import { type RankingOptions, rankingMetrics, withoutPairs } from './ranking.ts';
 import { type DenseCase, denseRanking, randomCase, toRanking, toTruth } from './reference.ts';
 
 const values = (ranking: Pattern, truth: Pattern, options: RankingOptions) =>

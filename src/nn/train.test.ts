@@ -199,6 +199,18 @@ describe.runIf(runtime)('a trainer', () => {
     );
   });
 
+  it('gives further values of a step, as they were before its update', async () => {
+    const { options, build } = network();
+    const { objective, answer } = build(4, false);
+    const trainer = await Trainer.create(options);
+    const { x } = feeds(0);
+    const expected = (await (await trainer.program({ answer })).run({ x })).answer;
+    const steps = await trainer.compile({ ...objective, outputs: { answer } });
+    const into = { answer: new Float32Array(8) };
+    await steps.run(feeds(0), { rate: 0.1, rows: { bank: Uint32Array.of(0, 1) }, into });
+    expect(into.answer).toEqual(expected);
+  });
+
   it('refuses a loss that is not finite, names the term and the step, and leaves the parameters alone', async () => {
     const w = input('w', [1]);
     const terms = { fit: sum(mul(w, w)), entropy: neg(log(sub(sum(w), 1))) };

@@ -30,6 +30,8 @@ export interface Objective {
   terms?: Readonly<Record<string, Value>>;
   /** By table, the input that is fed some of its rows. */
   rows?: Readonly<Record<string, Value>>;
+  /** What else to compute along the way, with the parameters as they were before the update. */
+  outputs?: Readonly<Record<string, Value>>;
 }
 
 export type Feeds = Readonly<Record<string, TensorArray>>;
@@ -39,6 +41,8 @@ export interface StepOptions {
   rate: number;
   /** By table, the numbers of the rows to feed, each once. */
   rows?: Readonly<Record<string, Uint32Array>>;
+  /** Where to write the objective's further outputs. */
+  into?: Feeds;
 }
 
 /** One step after the other: returns `loss` and the terms as they were before the update. */
@@ -89,25 +93,25 @@ export class Trainer {
   }
 
   /** Prepares steps. Shapes are fixed: a batch of another size is another objective over the same parameters. */
-  async compile({ loss, terms = {}, rows = {} }: Objective): Promise<Steps> {
+  async compile({ loss, terms = {}, rows = {}, outputs = {} }: Objective): Promise<Steps> {
     const used = new Set(inputsOf([loss]));
     const unused = this.#parameters.find((value) => !used.has(value));
     if (unused) throw badUsage('every parameter must have a part in the loss', { value: nameOf(unused) });
     const areas = Object.entries(rows).map(([table, input]) => this.#rowArea(table, input));
     const trained = [...this.#parameters, ...areas.map(({ input }) => input)];
     const slopes = gradients(loss, trained).map((slope, i) => [slopeOf(trained[i]), slope]);
-    const outputs = { ...terms, loss };
-    const run = await this.#open({ ...outputs, ...Object.fromEntries(slopes) });
+    const told = { ...terms, loss };
+    const run = await this.#open({ ...outputs, ...told, ...Object.fromEntries(slopes) });
     const rowViews = (name: (input: Value) => string, at: 'values' | 'gradients') =>
       areas.map((area) => [name(area.input), this.#adam.view(area[at], sizeOf(area.input.shape))]);
-    const step = async (feeds: Feeds, { rate, rows: numbers = {} }: StepOptions) => {
+    const step = async (feeds: Feeds, { rate, rows: numbers = {}, into: wanted = {} }: StepOptions) => {
       for (const area of areas) this.#adam.gather(area, numbers[area.table]);
-      const into = this.#parameters.map((value) => [slopeOf(value), this.#adam.gradients(nameOf(value))]);
+      const slots = this.#parameters.map((value) => [slopeOf(value), this.#adam.gradients(nameOf(value))]);
       const results = await run.run(
         { ...feeds, ...Object.fromEntries(rowViews(nameOf, 'values')) },
-        Object.fromEntries([...into, ...rowViews(slopeOf, 'gradients')]),
+        { ...wanted, ...Object.fromEntries([...slots, ...rowViews(slopeOf, 'gradients')]) },
       );
-      const losses = Object.keys(outputs).map((name): [string, number] => [name, Number(results[name][0])]);
+      const losses = Object.keys(told).map((name): [string, number] => [name, Number(results[name][0])]);
       this.#refuseInfinite(losses, rate);
       this.#adam.update(rate, areas);
       return Object.fromEntries(losses);
