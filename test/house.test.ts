@@ -25,8 +25,8 @@ const mayImport: Record<string, string[]> = {
 
 /** Everything a page needs to predict is reachable from here, and is all our own: a browser knows no package names. */
 const browserEntry = 'browser.ts';
-/** Imported on demand: threads, which a page does without, and stemmers, which it may name in an import map. */
-const notForPages = ['kernels/pool.ts', 'snowball-stemmers'];
+/** Imported on demand: threads, which a page does without, and packages that it may name in an import map. */
+const notForPages = ['kernels/pool.ts', 'snowball-stemmers', 'onnxruntime-node', 'onnxruntime-web'];
 
 const matches = (file: string, pattern: RegExp): string[] =>
   [...readFileSync(join(root, file), 'utf8').matchAll(pattern)].map(([, path]) => path);

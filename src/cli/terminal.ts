@@ -89,7 +89,11 @@ export class ProgressBar {
     const interval = this.#stream.isTTY ? 100 : 10_000;
     if (now - this.#drawn < interval) return;
     this.#drawn = now;
-    const text = describe(step, (now - this.#started) / 1000, this.#stream.columns ?? 80);
+    const text = describe(
+      step,
+      (now - this.#started) / 1000,
+      this.#stream.isTTY ? this.#stream.columns : Infinity,
+    );
     this.#stream.write(this.#stream.isTTY ? `\r\u001b[2K${text}` : `${text}\n`);
   };
 
@@ -108,8 +112,12 @@ function describe({ phase, done, total, unit, detail }: Step, seconds: number, c
   const fraction = Math.min(1, done / total);
   // The first moments say little about the rest.
   const pace = seconds < 2 || done === 0 ? '' : `  ${speed}  ${formatSeconds((total - done) / rate)} left`;
-  const told = detail ? `  ${detail}` : '';
-  const numbers = `${Math.floor(100 * fraction)}%  ${amount(done)} of ${amount(total)}${pace}${told}`;
+  const counted = `${Math.floor(100 * fraction)}%  ${amount(done)} of ${amount(total)}${pace}`;
+  // A line that wraps could not be cleared.
+  const numbers = `${counted}${detail ? `  ${detail}` : ''}`.slice(
+    0,
+    Math.max(0, columns - phase.length - 6),
+  );
   const room = Math.max(0, Math.min(30, columns - phase.length - numbers.length - 6));
   const filled = Math.round(room * fraction);
   return `${color.bold(phase)}  ${color.cyan('█'.repeat(filled))}${color.dim('░'.repeat(room - filled))}  ${numbers}`;

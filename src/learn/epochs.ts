@@ -95,8 +95,9 @@ export const weightsOf = ({ weights }: Course, values: Iterable<Value>): Map<Val
 
 const [bestPrefix, scorePrefix] = ['best ', 'score '];
 
+/** Copies: a thread hands over what it reports. */
 function courseTensors({ epochs, chosen, scores = {}, weights }: Course): Tensors {
-  const best = Array.from(weights, ([name, numbers]) => [bestPrefix + name, vector(numbers)]);
+  const best = Array.from(weights, ([name, numbers]) => [bestPrefix + name, vector(numbers.slice())]);
   const reached = Object.entries(scores).map(([name, score]) => [
     scorePrefix + name,
     vector(Float64Array.of(score)),

@@ -41,3 +41,19 @@ export function joinFeatures({ sparse, dense }: Features): Csr {
   }
   return joined.csr(offset + dense.cols);
 }
+
+/** Writes rows as dense numbers, sparse columns before dense ones, one after the other into `into`; the rest becomes zero. */
+export function writeRows({ sparse, dense }: Features, rows: ArrayLike<number>, into: Float32Array): void {
+  const offset = sparse?.cols ?? 0;
+  const width = offset + (dense?.cols ?? 0);
+  into.fill(0);
+  for (let i = 0; i < rows.length; i++) {
+    const target = into.subarray(i * width, (i + 1) * width);
+    if (sparse) writeSparseRow(sparse, rows[i], target);
+    if (dense) target.set(denseRow(dense, rows[i]), offset);
+  }
+}
+
+function writeSparseRow({ indptr, indices, values }: Csr, row: number, target: Float32Array): void {
+  for (let p = indptr[row]; p < indptr[row + 1]; p++) target[indices[p]] = values[p];
+}

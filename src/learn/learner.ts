@@ -2,6 +2,7 @@
 // network. The contract suite (test/contract.test.ts) runs over every row.
 import type { Dataset, Features } from '../data/dataset.ts';
 import type { Ranking } from '../math/csr.ts';
+import type { Dense } from '../math/dense.ts';
 import type { OptionsOf, OptionTable } from '../options.ts';
 import type { Json, PartReader, PartWriter, Tensors } from '../parts.ts';
 import type { Context, Progress } from '../progress.ts';
@@ -65,6 +66,8 @@ export interface Model {
   senses?(label: number): Sense[];
   /** Labels with several senses, those that lie farthest apart first; how far, from 0 to 1. */
   sensesApart?(): { label: number; apart: number }[];
+  /** Where the labels lie that the model knows, one row each; absent where it has no such place. */
+  labelVectors?(): { labels: Uint32Array; vectors: Dense };
   save(parts: PartWriter): Promise<Json>;
 }
 

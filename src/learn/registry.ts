@@ -6,6 +6,7 @@ const loaders: Record<string, () => Promise<Learner>> = {
   popular: async () => (await import('./popular.ts')).popular,
   'one-vs-rest': async () => (await import('./one-vs-rest.ts')).oneVsRest,
   'ml-knn': async () => (await import('./ml-knn.ts')).mlKnn,
+  gmvae: async () => (await import('./gmvae/learner.ts')).gmvae,
   tree: async () => (await import('./tree/learner.ts')).tree,
 };
 

@@ -1,5 +1,7 @@
 // Dense columns come in any unit (degrees, counts, pixels); learners want them alike. Means and deviations are the
 // training data's; a column that never varies says nothing and becomes zero.
+import type { Features } from '../data/dataset.ts';
+import type { Csr } from '../math/csr.ts';
 import type { Dense } from '../math/dense.ts';
 
 export interface Scaling {
@@ -33,4 +35,42 @@ export function standardise(m: Dense, { mean, scale }: Scaling): Dense {
     values[p] = (m.values[p] - mean[j]) * scale[j];
   }
   return { ...m, values };
+}
+
+export type SparseScaling = 'global' | 'columns' | 'none';
+
+/**
+ * For learners that see sparse columns as dense ones: one factor that brings the mean square of all their numbers to 1,
+ * or each column to mean zero and deviation one. Dense columns, which have their scale already, are left alone.
+ */
+export function inputScaling({ sparse, dense }: Features, how: SparseScaling): Scaling | undefined {
+  if (!sparse || how === 'none') return undefined;
+  const width = sparse.cols + (dense?.cols ?? 0);
+  const [mean, scale] = [new Float32Array(width), new Float32Array(width).fill(1)];
+  const own = how === 'columns' ? sparseColumns(sparse) : oneFactor(sparse);
+  mean.set(own.mean);
+  scale.set(own.scale);
+  return { mean, scale };
+}
+
+function oneFactor({ rows, cols, values }: Csr): Scaling {
+  const squares = values.reduce((sum, value) => sum + value * value, 0);
+  const factor = squares > 0 ? Math.sqrt((rows * cols) / squares) : 1;
+  return { mean: new Float32Array(cols), scale: new Float32Array(cols).fill(factor) };
+}
+
+function sparseColumns({ rows, cols, indices, values }: Csr): Scaling {
+  const [sums, squares] = [new Float64Array(cols), new Float64Array(cols)];
+  for (let p = 0; p < indices.length; p++) sums[indices[p]] += values[p];
+  const mean = sums.map((sum) => sum / rows);
+  const present = new Uint32Array(cols);
+  for (let p = 0; p < indices.length; p++) {
+    present[indices[p]]++;
+    squares[indices[p]] += (values[p] - mean[indices[p]]) ** 2;
+  }
+  const scale = squares.map((square, j) => {
+    const variance = (square + (rows - present[j]) * mean[j] ** 2) / rows;
+    return variance > 0 ? 1 / Math.sqrt(variance) : 0;
+  });
+  return { mean: Float32Array.from(mean), scale: Float32Array.from(scale) };
 }

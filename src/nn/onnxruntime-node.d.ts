@@ -20,3 +20,8 @@ declare module 'onnxruntime-node' {
     release(): Promise<void>;
   }
 }
+
+// Pages use its sister, which speaks the same.
+declare module 'onnxruntime-web' {
+  export * from 'onnxruntime-node';
+}

@@ -2,6 +2,7 @@
 // house works without it.
 import type { InferenceSession, Slot as RuntimeSlot, Tensor } from 'onnxruntime-node';
 import { badUsage, UmbelError } from '../errors.ts';
+import { inNode } from '../kernels/wasm.ts';
 
 export interface RuntimeOptions {
   /**
@@ -99,11 +100,22 @@ const describe = (data: TensorArray | undefined) =>
 const slotOf = ({ name, shape, type }: RuntimeSlot): Slot => ({ name, shape: shape.map(Number), kind: type });
 
 async function loadRuntime(): Promise<Runtime> {
+  if (!inNode) return loadWebRuntime();
   try {
     return await import('onnxruntime-node');
   } catch (error) {
     throw new UmbelError('missing-package', 'neural learners need the package onnxruntime-node', {
       hint: `npm install onnxruntime-node@1.30.0 --onnxruntime-node-install=skip; ${(error as Error).message}`,
+    });
+  }
+}
+
+async function loadWebRuntime(): Promise<Runtime> {
+  try {
+    return await import('onnxruntime-web');
+  } catch {
+    throw new UmbelError('missing-package', 'neural learners need the package onnxruntime-web in a page', {
+      hint: 'a page without a bundler needs an import map that says where it is, as an ES module',
     });
   }
 }
