@@ -2,9 +2,9 @@
 // piece's file name carries its checksum: a damaged piece is trained again.
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { decodeTensors, encodeTensors } from '../data/safetensors.ts';
 import type { Checkpoint } from '../learn/learner.ts';
 import { sha256 } from './manifest.ts';
-import { decodeTensors, encodeTensors } from './safetensors.ts';
 
 export interface CheckpointFolder extends Checkpoint {
   /** Pieces that an earlier run left. */

@@ -4,12 +4,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { partialName } from '../data/file.ts';
+import { encodeTensors } from '../data/safetensors.ts';
 import { UmbelError } from '../errors.ts';
 import type { Classifier } from '../learn/classifier.ts';
 import type { PartWriter } from '../parts.ts';
 import { formatVersion, manifestName, type PartEntry, renderManifest } from './manifest.ts';
 import { type ModelSource, openModel } from './open.ts';
-import { encodeTensors } from './safetensors.ts';
 
 /** Loads the classifier saved in a folder. */
 export const loadModel = (folder: string): Promise<Classifier> => openModel(folderSource(folder));

@@ -1,11 +1,12 @@
 // Opens a saved classifier from wherever its files are: a folder, an address. Parts are read when first needed and
 // checked before use. Runs in a browser.
+
+import { decodeTensors } from '../data/safetensors.ts';
 import { type Label, Vocabulary } from '../data/vocabulary.ts';
 import { UmbelError } from '../errors.ts';
 import { Classifier, type ClassifierContent } from '../learn/classifier.ts';
 import type { PartReader } from '../parts.ts';
 import { broken, checkPart, type Manifest, manifestName, parseManifest } from './manifest.ts';
-import { decodeTensors } from './safetensors.ts';
 
 /** Where the files of one model are. */
 export interface ModelSource {

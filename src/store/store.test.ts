@@ -1,53 +1,12 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Vocabulary } from '../data/vocabulary.ts';
 import { Classifier } from '../learn/classifier.ts';
 import { openCheckpoint } from './checkpoint.ts';
 import { checkTarget, loadModel, saveModel } from './folder.ts';
 import { renderManifest } from './manifest.ts';
-import { decodeTensors, encodeTensors } from './safetensors.ts';
-
-describe('safetensors', () => {
-  it('gives back every tensor it was given', () => {
-    const data = fc.oneof(
-      fc.float32Array({ noNaN: true }),
-      fc.float64Array({ noNaN: true }),
-      fc.uint8Array(),
-      fc.int8Array(),
-      fc.uint16Array(),
-      fc.uint32Array(),
-      fc.int32Array(),
-    );
-    fc.assert(
-      fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), data), (given) => {
-        const tensors = Object.fromEntries(
-          Object.entries(given).map(([name, values]) => [name, { shape: [values.length], data: values }]),
-        );
-        const bytes = Buffer.concat(encodeTensors(tensors));
-        expect(decodeTensors(bytes)).toEqual(tensors);
-      }),
-    );
-  });
-
-  it('refuses random bytes and random damage with a clear error, never a crash', () => {
-    const good = Buffer.concat(encodeTensors({ a: { shape: [4], data: new Float32Array(4) } }));
-    const damaged = fc
-      .tuple(fc.nat(good.length - 9), fc.nat(255))
-      .map(([at, byte]) => Buffer.from(good.with(at, byte)));
-    fc.assert(
-      fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), damaged), (bytes) => {
-        try {
-          decodeTensors(bytes);
-        } catch (error) {
-          expect((error as Error).message).toMatch(/^safetensors: /);
-        }
-      }),
-    );
-  });
-});
 
 describe('a model folder', () => {
   let parent: string;

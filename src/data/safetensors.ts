@@ -14,6 +14,35 @@ const types = {
 } as const;
 type TypeName = keyof typeof types;
 
+/** Types that no typed array has, or none of ours: read as the next wider one, never written. */
+const widened: Record<string, { bytes: number; read: (view: DataView, count: number) => TensorData }> = {
+  F16: {
+    bytes: 2,
+    read: (view, count) =>
+      Float32Array.from({ length: count }, (_, i) => fromHalf(view.getUint16(2 * i, true))),
+  },
+  BF16: {
+    bytes: 2,
+    read: (view, count) => {
+      const bits = Uint32Array.from({ length: count }, (_, i) => view.getUint16(2 * i, true) << 16);
+      return new Float32Array(bits.buffer);
+    },
+  },
+  I64: {
+    bytes: 8,
+    read: (view, count) =>
+      Float64Array.from({ length: count }, (_, i) => Number(view.getBigInt64(8 * i, true))),
+  },
+};
+
+/** A number of 16 bits: sign, five bits of exponent, ten of fraction. */
+function fromHalf(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
+  if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
+  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1 + fraction / 1024) * 2 ** (exponent - 15));
+}
+
 const headerLimit = 100 * 2 ** 20;
 
 const typeName = (data: TensorData): TypeName => {
@@ -72,8 +101,9 @@ function parseHeader(bytes: Uint8Array): Record<string, unknown> {
 
 function decodeTensor(name: string, entry: unknown, data: Uint8Array): Tensor {
   const { dtype, shape, data_offsets: offsets } = (entry ?? {}) as Record<string, unknown>;
-  if (typeof dtype !== 'string' || !Object.hasOwn(types, dtype)) {
-    throw broken(`dtype of ${name} must be one of ${Object.keys(types).join(', ')}`, dtype);
+  const known = { ...types, ...widened };
+  if (typeof dtype !== 'string' || !Object.hasOwn(known, dtype)) {
+    throw broken(`dtype of ${name} must be one of ${Object.keys(known).join(', ')}`, dtype);
   }
   const sizes = (list: unknown): list is number[] =>
     Array.isArray(list) && list.every((size) => Number.isSafeInteger(size) && size >= 0);
@@ -81,11 +111,16 @@ function decodeTensor(name: string, entry: unknown, data: Uint8Array): Tensor {
   if (!sizes(offsets) || offsets.length !== 2 || offsets[0] > offsets[1] || offsets[1] > data.length) {
     throw broken(`data of ${name} must lie inside the file`, JSON.stringify(offsets));
   }
+  const wider = Object.hasOwn(widened, dtype) ? widened[dtype] : undefined;
   const Type = types[dtype as TypeName];
   const [start, end] = offsets;
   const count = shape.reduce((product, size) => product * size, 1);
-  if (count * Type.BYTES_PER_ELEMENT !== end - start) {
+  if (count * (wider?.bytes ?? Type.BYTES_PER_ELEMENT) !== end - start) {
     throw broken(`data of ${name} must have the length its shape says`, end - start);
+  }
+  if (wider) {
+    const view = new DataView(data.buffer, data.byteOffset + start, end - start);
+    return { shape, data: wider.read(view, count) };
   }
   const aligned = (data.byteOffset + start) % Type.BYTES_PER_ELEMENT === 0;
   const raw = aligned ? data.subarray(start, end) : data.slice(start, end);
