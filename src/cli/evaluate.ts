@@ -193,10 +193,17 @@ function showReport(report: Report, microseconds: number, top: number): string {
     names.map((name) => [color.bold(name), ...depths.map((k) => cell(name, k))]),
   );
   const { protocol, ...cuts } = report.thresholds;
+  const others = Object.entries(report.protocols).filter(([name]) => name !== protocol);
   const sets = table(
-    ['%', 'value', 'threshold'],
+    ['%', protocol, 'threshold', ...others.map(([name]) => name)],
     (['microF1', 'macroF1', 'exampleF1', 'hammingAccuracy'] as const).map((name) => {
-      return [color.bold(name), formatPercent(report[name]), cuts[name]?.toFixed(2) ?? 'per label'];
+      const values = others.map(([, metrics]) => formatPercent(metrics[name]));
+      return [
+        color.bold(name),
+        formatPercent(report[name]),
+        cuts[name]?.toFixed(2) ?? 'per label',
+        ...values,
+      ];
     }),
   );
   const bins = table(
@@ -221,7 +228,7 @@ function showReport(report: Report, microseconds: number, top: number): string {
   return [
     `${formatCount(report.n)} inputs, ${formatCount(report.labels)} labels, ${microseconds.toFixed(0)} µs per input`,
     `${ranking}\n${color.dim(`propensity A=${report.propensity.a} B=${report.propensity.b}`)}`,
-    `${sets}\n${color.dim(`thresholds: ${protocol}`)}`,
+    `${sets}\n${color.dim('by where the thresholds come from: oracle_test is their best on the test data itself')}`,
     report.bins.k <= top ? bins : '',
     calibrated,
   ]

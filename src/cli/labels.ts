@@ -1,9 +1,15 @@
 // umbel labels: look at the label set of a trained model, and change which labels may be predicted.
+import { extname } from 'node:path';
 import type { Command } from 'commander';
+import Papa from 'papaparse';
+import { AtomicFile } from '../data/file.ts';
 import { badUsage } from '../errors.ts';
 import type { Classifier } from '../learn/classifier.ts';
+import type { LabelMap } from '../learn/label-map.ts';
+import { type Dense, denseRow } from '../math/dense.ts';
 import { loadModel, saveModel } from '../store/folder.ts';
-import { type CommonFlags, positiveInteger, type Terminal, verb, withCommonFlags } from './run.ts';
+import { heatMapPage, heatMapPng } from './heat-map.ts';
+import { type CommonFlags, once, positiveInteger, type Terminal, verb, withCommonFlags } from './run.ts';
 import { color, formatCount, table } from './terminal.ts';
 
 interface LabelsFlags extends CommonFlags {
@@ -19,6 +25,20 @@ export function registerLabels(program: Command): void {
     .option('--search <text>', 'only labels whose name or id contains this')
     .option('--top <n>', 'how many to show', positiveInteger('top'), 20);
   withCommonFlags(list).action(verb(listLabels));
+  const map = labels
+    .command('map')
+    .description('how alike labels are to a model that gives them places (gmvae)')
+    .requiredOption('--model <folder>', 'a trained model')
+    .option('--top <n>', 'how many, the most frequent first', positiveInteger('top'), 200)
+    .option('--out <file>', 'a heat map (.html, .png) or the numbers (.csv, .json)', once('out'))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  umbel labels map --model model --out map.html
+  umbel labels map --model model --top 50 --out similarities.csv`,
+    );
+  withCommonFlags(map).action(verb(mapLabels));
   for (const [name, description] of [
     ['exclude', 'never predict these labels again'],
     ['allow', 'predict these labels again'],
@@ -56,6 +76,66 @@ async function listLabels(terminal: Terminal, flags: LabelsFlags & { search?: st
     color.dim(`${formatCount(found.length)} of ${formatCount(classifier.vocabulary.size)} labels`),
   );
   return { labels: classifier.vocabulary.size, found: found.length, shown: found.slice(0, flags.top) };
+}
+
+async function mapLabels(terminal: Terminal, flags: LabelsFlags & { top: number; out?: string }) {
+  const write = flags.out === undefined ? undefined : mapWriter(flags.out);
+  const { labels, similarities, groups } = (await loadModel(flags.model)).labelMap(flags.top);
+  const closest = closestPairs(similarities, 10).map(({ row, column, similarity }) => ({
+    labels: [labels[row].name, labels[column].name],
+    similarity,
+  }));
+  terminal.say(
+    table(
+      ['cosine', 'labels that are alike'],
+      closest.map((pair) => [pair.similarity.toFixed(2), pair.labels.join(' and ')]),
+    ),
+  );
+  if (groups)
+    terminal.say(
+      `Mean cosine of labels with the same broader label ${groups.within.toFixed(3)}, of others ${groups.between.toFixed(3)}.`,
+    );
+  await write?.(labels, similarities);
+  return { labels, groups, closest, out: flags.out };
+}
+
+type MapWriter = (labels: LabelMap['labels'], similarities: Dense) => Promise<void>;
+
+/** What writes a map to a file, by its extension; refuses others before the work. */
+function mapWriter(path: string): MapWriter {
+  const names = (labels: LabelMap['labels']) => labels.map(({ name }) => name);
+  const rows = ({ rows: count, ...dense }: Dense) =>
+    Array.from({ length: count }, (_, row) =>
+      Array.from(denseRow({ rows: count, ...dense }, row), (value) => Number(value.toFixed(4))),
+    );
+  const contents: Record<string, (...map: Parameters<MapWriter>) => string | Uint8Array> = {
+    '.html': (labels, matrix) => heatMapPage(`${labels.length} labels`, names(labels), matrix),
+    '.png': (_, matrix) => heatMapPng(matrix),
+    '.json': (labels, matrix) => `${JSON.stringify({ labels, similarities: rows(matrix) })}\n`,
+    '.csv': (labels, matrix) => {
+      const lines = rows(matrix).map((row, i) => [labels[i].label, ...row]);
+      return `${Papa.unparse([['', ...labels.map(({ label }) => label)], ...lines], { newline: '\n' })}\n`;
+    },
+  };
+  const content = contents[extname(path).toLowerCase()];
+  if (!content) throw badUsage(`--out must end in ${Object.keys(contents).join(', ')}`, { value: path });
+  return async (labels, similarities) => {
+    const file = await AtomicFile.create(path);
+    await file.write(content(labels, similarities));
+    await file.close();
+  };
+}
+
+function closestPairs({ rows, values }: Dense, count: number) {
+  const pairs = Array.from(values, (similarity, at) => ({
+    row: Math.floor(at / rows),
+    column: at % rows,
+    similarity,
+  }));
+  return pairs
+    .filter(({ row, column }) => row < column)
+    .sort((a, b) => b.similarity - a.similarity)
+    .slice(0, count);
 }
 
 function describe(classifier: Classifier, column: number) {

@@ -38,6 +38,18 @@ describe('evaluate', () => {
     const report = evaluate(ranking, truth, { ...training, validation, grid: [0.3, 0.6] });
     expect(report.thresholds.protocol).toBe('val');
     expect([0.3, 0.6]).toContain(report.thresholds.macroF1);
+    const { protocols, microF1 } = report;
+    expect(Object.keys(protocols)).toEqual(['oracle_test', 'val', 'per_label', 'fixed@.5']);
+    expect(protocols.val?.microF1).toBe(microF1);
+    expect(protocols.oracle_test?.microF1).toBe(microF1);
+    expect(protocols['fixed@.5']).not.toEqual(protocols.val);
+  });
+
+  it('names the protocols that need no validation rows where it has none', () => {
+    const { protocols, microF1 } = evaluate(ranking, truth, training);
+    expect(Object.keys(protocols)).toEqual(['oracle_test', 'fixed@.5']);
+    expect(protocols['fixed@.5']?.microF1).toBe(microF1);
+    expect(protocols.oracle_test?.microF1).toBeGreaterThanOrEqual(microF1);
   });
 
   it('adds intervals around the values when asked to', () => {

@@ -12,6 +12,7 @@ import {
   type PerSetMetric,
   type Protocol,
   protocols,
+  protocolsWithValidation,
   type ThresholdOptions,
   thresholdReport,
 } from './thresholds.ts';
@@ -68,6 +69,8 @@ export type Report = Record<RankingKey, number> &
     propensity: Propensity;
     /** The thresholds the set metrics were computed at; null when every label has its own. */
     thresholds: { protocol: Protocol } & PerSetMetric<number | null>;
+    /** The set metrics under every protocol that the data allow, to compare with other reports. */
+    protocols: Partial<Record<Protocol, PerSetMetric<number>>>;
     bins: { k: number; rows: BinRow[] };
     /** Null when scores are not in [0, 1]. */
     calibration: Calibration | null;
@@ -76,7 +79,7 @@ export type Report = Record<RankingKey, number> &
 
 /** Judges predictions against the truth. */
 export function evaluate(ranking: Ranking, truth: Pattern, options: EvaluateOptions): Report {
-  const { settings, predictions, weights, protocol, sets, rows } = judge(ranking, truth, options);
+  const { settings, predictions, weights, protocol, sets, others, rows } = judge(ranking, truth, options);
   const { resamples, confidence, a, b } = settings;
   const { counts, seed = 0 } = options;
   return {
@@ -91,6 +94,7 @@ export function evaluate(ranking: Ranking, truth: Pattern, options: EvaluateOpti
     ...sets.values,
     propensity: { a, b },
     thresholds: { protocol, ...sets.thresholds },
+    protocols: others,
     bins: { k: binDepth, rows: binTable(predictions, truth, { counts, weights, k: binDepth }) },
     calibration: calibration(predictions, truth),
     ...(resamples > 0 ? { intervals: bootstrap(rows, { seed, resamples, confidence }) } : {}),
@@ -118,16 +122,17 @@ function judge(ranking: Ranking, truth: Pattern, options: EvaluateOptions) {
   const weights = inversePropensity(counts, options.rows, settings, labels);
   const auto = validation ? 'val' : 'fixed@.5';
   const protocol: Protocol = settings.protocol === 'auto' ? auto : settings.protocol;
-  const sets = thresholdReport(predictions, truth, {
-    protocol,
-    grid,
-    validation,
-    emptyF1: settings.emptyF1,
-  });
+  const under = (name: Protocol) =>
+    thresholdReport(predictions, truth, { protocol: name, grid, validation, emptyF1: settings.emptyF1 });
+  const sets = under(protocol);
+  const possible = protocols.filter((name) => validation || !protocolsWithValidation.includes(name));
+  const others = Object.fromEntries(
+    possible.map((name) => [name, (name === protocol ? sets : under(name)).values]),
+  );
   const ranks = rankingMetrics(predictions, truth, {
     ks: options.ks,
     weights,
     emptyRecall: settings.emptyRecall,
   });
-  return { settings, predictions, weights, protocol, sets, rows: [...ranks, ...sets.rows] };
+  return { settings, predictions, weights, protocol, sets, others, rows: [...ranks, ...sets.rows] };
 }

@@ -10,6 +10,7 @@ export type PerSetMetric<T> = Record<(typeof setMetricNames)[number], T>;
 /** Where thresholds come from: the metrics' best on the test set (as many papers do), on a validation set, or .5. */
 export const protocols = ['oracle_test', 'val', 'per_label', 'fixed@.5'] as const;
 export type Protocol = (typeof protocols)[number];
+export const protocolsWithValidation: readonly Protocol[] = ['val', 'per_label'];
 
 const hundredths = (from: number, to: number, step: number): number[] =>
   Array.from({ length: (to - from) / step + 1 }, (_, i) => (from + i * step) / 100);

@@ -9,6 +9,7 @@ import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
 import { checkCancelled, type Progress, quiet } from '../progress.ts';
 import { widthOf } from './features.ts';
+import { type LabelMap, mapLabels } from './label-map.ts';
 import type {
   Estimate,
   Explanation,
@@ -236,6 +237,16 @@ export class Classifier {
         name: this.vocabulary.name(label),
         apart,
       }));
+  }
+
+  /** How alike the labels are to the model, the most frequent ones at most. */
+  labelMap(top = 200): LabelMap {
+    checkPositive('top', top);
+    const places = this.#model.labelVectors?.();
+    if (!places)
+      throw badUsage('model must give labels a place', { value: this.learner, hint: 'train gmvae' });
+    const { vocabulary, counts } = this;
+    return mapLabels({ ...places, vocabulary, counts }, top);
   }
 
   #withoutSenses() {
