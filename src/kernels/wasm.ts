@@ -241,6 +241,7 @@ export interface Kernels {
     positive: number,
     negative: number,
     epsilon: number,
+    shrink: number,
     state: number,
   ): number;
   /** Eight labels of a cluster at once; returns the number of passes. */

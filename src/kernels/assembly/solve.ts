@@ -122,6 +122,8 @@ function laneMask(bits: u32): v128 {
 
 /** Rows fetched together before they are visited. */
 const aheadRows: u32 = 16;
+/** A row whose gradients are all below this share of the tolerance stays as it is: fewer updates, as many passes. */
+const settledShare: f32 = 0.2;
 /** Marks a row in the visiting order that leaves the active set at the end of the pass. */
 const leaving: u32 = 1 << 31;
 
@@ -219,7 +221,7 @@ export function startSquaredHinge(
 /**
  * One pass of dual coordinate descent for the squared hinge loss with L2 regularisation, one dual variable per row and
  * lane; returns whether all lanes have converged. Rows are visited in random order; a row leaves the active set when
- * every unfinished lane would shrink it. A lane that converged on a shrunken set waits until all have, and is then
+ * every unfinished lane would shrink it (with `shrink`, from the next pass on). A lane that converged on a shrunken set waits until all have, and is then
  * checked on all rows. Engines only swap in their best code between calls: that is why a pass is a call.
  */
 export function passSquaredHinge(
@@ -234,6 +236,7 @@ export function passSquaredHinge(
   positive: f32,
   negative: f32,
   epsilon: f32,
+  shrink: bool,
   state: usize,
 ): bool {
   const zero = f32x4.splat(0);
@@ -244,6 +247,7 @@ export function passSquaredHinge(
   const positives = f32x4.splat(positive);
   const negatives = f32x4.splat(negative);
   const tolerance = f32x4.splat(epsilon);
+  const settled = f32x4.splat(epsilon * settledShare);
   const last = weights + features * stride;
   let bias0 = v128.load(last);
   let bias1 = v128.load(last, 16);
@@ -335,7 +339,9 @@ export function passSquaredHinge(
     max1 = f32x4.pmax(max1, projected1);
     min0 = f32x4.pmin(min0, projected0);
     min1 = f32x4.pmin(min1, projected1);
-    if (!v128.any_true(v128.or(projected0, projected1))) continue;
+    const uneven0 = f32x4.gt(f32x4.abs(projected0), settled);
+    const uneven1 = f32x4.gt(f32x4.abs(projected1), settled);
+    if (!v128.any_true(v128.or(uneven0, uneven1))) continue;
     const stepPositive = v128.load32_splat(header, 8);
     const stepNegative = v128.load32_splat(header, 12);
     const step0 = v128.bitselect(stepPositive, stepNegative, is0);
@@ -365,7 +371,7 @@ export function passSquaredHinge(
     active = count;
     everyRow(order, count);
   }
-  const all = i32x4.splat(recheck ? -1 : 0);
+  const all = i32x4.splat(recheck || !shrink ? -1 : 0);
   const open0 = v128.or(all, f32x4.le(max0, zero));
   const open1 = v128.or(all, f32x4.le(max1, zero));
   v128.store(state, v128.bitselect(infinity, max0, open0), limitsAt);

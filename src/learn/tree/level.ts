@@ -57,12 +57,17 @@ export function mergeChunks(parts: Chunk[]): Chunk {
   for (const { features, counts } of parts) {
     for (let row = 0; row < features.length; row++) next[features[row]] += counts[row];
   }
-  const features = Uint32Array.from(next.keys()).filter((feature) => next[feature] > 0);
-  const counts = features.map((feature) => next[feature]);
-  let total = 0;
-  for (let row = 0; row < features.length; row++) {
-    next[features[row]] = total;
-    total += counts[row];
+  let [rows, total] = [0, 0];
+  for (let feature = 0; feature < width; feature++) if (next[feature] > 0) rows++;
+  const features = new Uint32Array(rows);
+  const counts = new Uint32Array(rows);
+  for (let feature = 0, row = 0; feature < width; feature++) {
+    const count = next[feature];
+    if (count === 0) continue;
+    features[row] = feature;
+    counts[row++] = count;
+    next[feature] = total;
+    total += count;
   }
   const children = new Uint16Array(total);
   const values = new Float32Array(total);

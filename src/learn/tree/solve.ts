@@ -23,6 +23,8 @@ const lanes = 8;
 /** Weights kept are handed over in blocks of at most this many. */
 const blockEntries = 1 << 18;
 const maxWeightBytes = 64 << 20;
+/** Until this pass few rows can be left out, and to look at them all again at the end costs more than it saved. */
+const shrinkFrom = 10;
 
 /** Addresses of one task's patterns. */
 interface PlacedTask {
@@ -288,7 +290,7 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
   ): void {
     const [positive, negative] = diagonals;
     kernels.startSquaredHinge(rows, alphas, order, weights, features, used, draw, state);
-    const pass = () =>
+    const pass = (shrink: boolean) =>
       kernels.passSquaredHinge(
         rows,
         headers,
@@ -301,9 +303,10 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
         positive,
         negative,
         o.epsilon,
+        Number(shrink),
         state,
       );
-    for (let passes = 0; passes < o.iterations && pass() === 0; passes++);
+    for (let passes = 1; passes <= o.iterations && pass(passes >= shrinkFrom) === 0; passes++);
   }
 
   function solveLogistic(
