@@ -58,7 +58,7 @@ async function runUmbel(data: string): Promise<Figures> {
       threads: Number(flags.threads),
       seed: 1,
       top: Number(flags.top),
-      batches: 3,
+      batches: 7,
       singles: 1000,
     });
   } finally {

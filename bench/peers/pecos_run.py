@@ -35,7 +35,7 @@ def parse_arguments():
     parser.add_argument("--top", type=int, default=20)
     parser.add_argument("--lookup", default="BINARY_SEARCH_CHUNKED", help="or HASH_CHUNKED, CSC")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--batches", type=int, default=3, help="how often the whole test set is predicted")
+    parser.add_argument("--batches", type=int, default=7, help="how often the whole test set is predicted")
     parser.add_argument("--singles", type=int, default=1000, help="how many one-row calls at most")
     return parser.parse_args()
 

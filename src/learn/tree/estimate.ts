@@ -8,6 +8,8 @@ import type { Estimate } from '../learner.ts';
 const distinctShare = 0.6;
 /** The runtime itself, with its threads. */
 const baseBytes = 80e6;
+/** Where the beam takes a row, for the placing of copies: a beam of ten, with scores. */
+const reachedBytes = 120;
 const kernelLimit = 2 ** 32;
 
 /** `x` and `labels` have the same rows; only their offsets and sizes are looked at. */
@@ -26,10 +28,11 @@ export function estimateTree(
   const weights = (flat ? 1 : copies) * Math.min(distinctShare * pairs, 0.5 * x.cols * labels.cols);
   const data = 8 * entries + 4 * x.rows + 24 * tags;
   const solving = threads * (8 * entries + 90 * x.rows + 64 * Math.min(x.cols, entries));
+  const reached = copies > 1 && !flat ? reachedBytes * x.rows : 0;
   const kernels = data + Math.max(8 * vectors, solving);
   if (data + solving > kernelLimit) throw tooLarge(data + solving);
   return {
-    memory: Math.round(baseBytes + kernels + 12 * entries + trees * 20 * weights),
+    memory: Math.round(baseBytes + kernels + reached + 12 * entries + trees * 20 * weights),
     disk: Math.round(trees * 5.5 * weights),
   };
 }

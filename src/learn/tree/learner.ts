@@ -165,11 +165,11 @@ async function grow(
   o: ReturnType<typeof settle>,
   context: TrainContext,
 ) {
-  // A page that only predicts need not load these.
-  const [{ Pool }, { growTrees }] = await Promise.all([import('../../kernels/pool.ts'), import('./grow.ts')]);
-  // Its threads start while the rows are being made ready.
+  // A page that only predicts need not load these. The pool's threads start while all else is being made ready.
+  const { Pool } = await import('../../kernels/pool.ts');
   const pool = new Pool(context.threads);
   try {
+    const { growTrees } = await import('./grow.ts');
     const x = joinFeatures(unitFeatures(features));
     // Refuses before the work what could only fail in the middle of it.
     estimateTree(x, labels, shapeOf(labels, o), context.threads);

@@ -240,10 +240,8 @@ function openSearch(forest: Forest, kernels: Kernels) {
       const [start, end] = [x.indptr[row], x.indptr[row + 1]];
       const count = end - start;
       if (count === 0) return 0;
-      for (let p = 0; p < count; p++) {
-        featureView[p] = x.indices[start + p];
-        valueView[p] = x.values[start + p];
-      }
+      featureView.set(x.indices.subarray(start, end));
+      valueView.set(x.values.subarray(start, end));
       featureView[count] = forest.features;
       valueView[count] = forest.bias;
       let found = 0;
