@@ -20,8 +20,3 @@ declare module 'onnxruntime-node' {
     release(): Promise<void>;
   }
 }
-
-// Pages use its sister, which speaks the same.
-declare module 'onnxruntime-web' {
-  export * from 'onnxruntime-node';
-}

@@ -112,7 +112,8 @@ async function loadRuntime(): Promise<Runtime> {
 
 async function loadWebRuntime(): Promise<Runtime> {
   try {
-    return await import('onnxruntime-web');
+    // It speaks as its sister does.
+    return (await import('onnxruntime-web')) as unknown as Runtime;
   } catch {
     throw new UmbelError('missing-package', 'neural learners need the package onnxruntime-web in a page', {
       hint: 'a page without a bundler needs an import map that says where it is, as an ES module',
