@@ -155,6 +155,7 @@ const overlapTables: { name: string; title: string; columns: Record<string, stri
     name: 'fused',
     title:
       '**Labels fused on purpose**, 2, 4 or 8 into one: neighbours (easy), from one region (medium), any (hard); ' +
+      'as many clusters per label as it has parts, 4 at most, both trees with the same leaves; ' +
       'the last column is how far the two copies of a label tell its two parts apart (above 0 is better than chance)',
     columns: {
       'plain P@5': 'plain P@5',
