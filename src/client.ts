@@ -1,5 +1,25 @@
 // A typed client for `umbel serve`, for Node and for pages: fetch and nothing else. The types are those of the server's
 // schemas.
+import type { Correction, GroupDetail, GroupPage, GroupsQuery, SourceList } from './server/groups/schemas.ts';
+import type {
+  Decision,
+  FillBody,
+  Filled,
+  ReviewCounts,
+  ReviewItem,
+  ReviewPage,
+  ReviewQuery,
+} from './server/review/schemas.ts';
+import type {
+  CurvePoint,
+  DataEntry,
+  DataQuery,
+  LearnerList,
+  Run,
+  RunResult,
+  RunSpec,
+  RunStatus,
+} from './server/runs/schemas.ts';
 import type {
   ErrorBody,
   EvaluateQuery,
@@ -7,13 +27,17 @@ import type {
   ExplainBody,
   Explained,
   Input,
+  Label,
   LabelDetail,
+  LabelMap,
   LabelPage,
   LabelsQuery,
   ModelDetail,
   ModelSummary,
+  Neighbours,
   Senses,
   SensesTop,
+  Similarities,
   StreamedLine,
   Suggestion,
   Suggestions,
@@ -21,16 +45,35 @@ import type {
 } from './server/schemas.ts';
 
 export type {
+  Correction,
+  CurvePoint,
+  DataEntry,
+  Decision,
   EvaluateQuery,
   EvaluationReport,
   Explained,
+  Filled,
+  GroupDetail,
+  GroupPage,
   Input,
+  Label,
   LabelDetail,
+  LabelMap,
   LabelPage,
+  LearnerList,
   ModelDetail,
   ModelSummary,
+  Neighbours,
+  ReviewItem,
+  ReviewPage,
+  Run,
+  RunResult,
+  RunSpec,
+  RunStatus,
   Senses,
   SensesTop,
+  Similarities,
+  SourceList,
   StreamedLine,
   Suggestion,
   Suggestions,
@@ -67,6 +110,7 @@ interface Call {
   json?: unknown;
   body?: BodyInit;
   type?: string;
+  signal?: AbortSignal;
 }
 
 const ndjson = 'application/x-ndjson';
@@ -160,16 +204,138 @@ export class Client {
     return (await this.#json<SensesTop>('GET', at(model, 'senses'), { query: { top } })).labels;
   }
 
+  /** Labels that the same words speak for. */
+  async neighbours(model: string, label: string, top?: number): Promise<Neighbours['neighbours']> {
+    const path = at(model, 'labels', label, 'neighbours');
+    return (await this.#json<Neighbours>('GET', path, { query: { top } })).neighbours;
+  }
+
+  /** How alike some labels are, each with each. */
+  similarities(model: string, labels: string[]): Promise<Similarities> {
+    return this.#json('POST', at(model, 'similarities'), { json: { labels } });
+  }
+
+  /** All labels in the plane; `ready` is false while the map is being made. */
+  map(model: string): Promise<LabelMap> {
+    return this.#json('GET', at(model, 'map'));
+  }
+
+  /** Whether a label is never suggested. */
+  exclude(model: string, label: string, excluded: boolean): Promise<Label> {
+    return this.#json('PUT', at(model, 'labels', label, 'excluded'), { json: { excluded } });
+  }
+
   /** Measures a model on a file with labels: its text, or a Blob. */
   evaluate(model: string, file: string | Blob, query: EvaluateQuery): Promise<EvaluationReport> {
     return this.#json('POST', at(model, 'evaluate'), { body: file, type: 'text/plain', query });
+  }
+
+  async learners(): Promise<LearnerList['learners']> {
+    return (await this.#json<LearnerList>('GET', '/v1/learners')).learners;
+  }
+
+  /** The data that runs may train on. */
+  async data(): Promise<DataEntry[]> {
+    return (await this.#json<{ data: DataEntry[] }>('GET', '/v1/data')).data;
+  }
+
+  addData(name: string, file: string | Blob, query: DataQuery): Promise<DataEntry> {
+    return this.#json('PUT', path('data', name), { body: file, type: 'text/plain', query });
+  }
+
+  async removeData(name: string): Promise<void> {
+    await this.#call('DELETE', path('data', name), {});
+  }
+
+  async runs(): Promise<Run[]> {
+    return (await this.#json<{ runs: Run[] }>('GET', '/v1/runs')).runs;
+  }
+
+  run(id: number): Promise<Run> {
+    return this.#json('GET', path('runs', id));
+  }
+
+  startRun(spec: RunSpec): Promise<Run> {
+    return this.#json('POST', '/v1/runs', { json: spec });
+  }
+
+  cancelRun(id: number): Promise<Run> {
+    return this.#json('POST', path('runs', id, 'cancel'));
+  }
+
+  async removeRun(id: number): Promise<void> {
+    await this.#call('DELETE', path('runs', id), {});
+  }
+
+  /** Has the model of a run served under a name. */
+  serveRun(id: number, name: string): Promise<Run> {
+    return this.#json('PUT', path('runs', id, 'served'), { json: { name } });
+  }
+
+  unserveRun(id: number): Promise<Run> {
+    return this.#json('DELETE', path('runs', id, 'served'));
+  }
+
+  /** A run whenever it changes, until it has ended. */
+  async *watchRun(id: number, signal?: AbortSignal): AsyncGenerator<Run> {
+    const response = await this.#call('GET', path('runs', id, 'events'), { signal });
+    if (!response.body) return;
+    for await (const event of eventsOf(response.body)) yield JSON.parse(event) as Run;
+  }
+
+  /** Where labels of groups were dealt out to their members. */
+  async groupSources(): Promise<SourceList['sources']> {
+    return (await this.#json<SourceList>('GET', '/v1/groups')).sources;
+  }
+
+  /** Groups of a source, the least clear first. */
+  groups(source: string, query: GroupsQuery = {}): Promise<GroupPage> {
+    return this.#json('GET', path('groups', source, 'list'), { query: { ...query } });
+  }
+
+  group(source: string, group: string): Promise<GroupDetail> {
+    return this.#json('GET', path('groups', source, 'group', group));
+  }
+
+  /** Says which members of a group have a label. */
+  correct(source: string, group: string, label: string, instances: string[]): Promise<Correction> {
+    const json = { instances };
+    return this.#json('PUT', path('groups', source, 'group', group, 'labels', label), { json });
+  }
+
+  async uncorrect(source: string, group: string, label: string): Promise<void> {
+    await this.#call('DELETE', path('groups', source, 'group', group, 'labels', label), {});
+  }
+
+  /** All corrections as JSON lines: a file for `--corrections`. */
+  async corrections(source: string): Promise<string> {
+    return (await this.#call('GET', path('groups', source, 'corrections'), {})).text();
+  }
+
+  /** Puts unsure predictions for some texts into the queue. */
+  fillReview(model: string, fill: FillBody): Promise<Filled> {
+    return this.#json('POST', at(model, 'review'), { json: fill });
+  }
+
+  review(model: string, query: ReviewQuery = {}): Promise<ReviewPage> {
+    return this.#json('GET', at(model, 'review'), { query: { ...query } });
+  }
+
+  decide(model: string, item: number, decision: Decision | null): Promise<ReviewCounts> {
+    return this.#json('PUT', at(model, 'review', String(item)), { json: { decision } });
+  }
+
+  /** What was decided, as training data in JSON lines. */
+  async reviewed(model: string): Promise<string> {
+    return (await this.#call('GET', at(model, 'review', 'export'), {})).text();
   }
 
   async #json<T>(method: string, path: string, call: Call = {}): Promise<T> {
     return (await (await this.#call(method, path, call)).json()) as T;
   }
 
-  async #call(method: string, path: string, { query = {}, json, body, type }: Call): Promise<Response> {
+  async #call(method: string, path: string, call: Call): Promise<Response> {
+    const { query = {}, json, body, type, signal } = call;
     const given = Object.entries(query).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, String(value)]],
     );
@@ -179,7 +345,8 @@ export class Client {
     const contentType = json === undefined ? type : 'application/json';
     if (contentType) headers.set('content-type', contentType);
     const sent = json === undefined ? body : JSON.stringify(json);
-    const response = await this.#fetch(this.#address + path + search, { method, headers, body: sent });
+    const address = this.#address + path + search;
+    const response = await this.#fetch(address, { method, headers, body: sent, signal });
     if (response.ok) return response;
     const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
     throw new ServerError(
@@ -190,8 +357,27 @@ export class Client {
   }
 }
 
-const at = (model: string, ...rest: string[]) =>
-  `/v1/models/${[model, ...rest].map(encodeURIComponent).join('/')}`;
+const path = (...parts: (string | number)[]) => `/v1/${parts.map(encodeURIComponent).join('/')}`;
+const at = (model: string, ...rest: string[]) => path('models', model, ...rest);
+
+/** The data of server-sent events. */
+async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text += decoder.decode(value, { stream: true });
+      const events = text.split('\n\n');
+      text = events.pop() ?? '';
+      for (const event of events) if (event.startsWith('data: ')) yield event.slice('data: '.length);
+    }
+  } finally {
+    await reader.cancel();
+  }
+}
 
 const asInput = (input: string | Input): Input => (typeof input === 'string' ? { text: input } : input);
 

@@ -75,15 +75,17 @@ export function withCommonFlags(command: Command): Command {
     );
 }
 
-export function withReadFlags(command: Command): Command {
+export const withReadFlags = (command: Command): Command =>
+  withFormatFlags(command).option('--skip-bad', 'leave out bad records, and say how many and why');
+
+export function withFormatFlags(command: Command): Command {
   return command
     .option('--format <name>', `format of the input: ${formatNames.join(', ')} (default: by extension)`)
     .option(
       '--columns <map>',
       'columns of a table, by name or position: id=1,text=title+body,labels=tags; labels=A..B for columns of 0 and 1',
     )
-    .option('--label-delimiter <text>', 'between the labels of one cell (default: ",")')
-    .option('--skip-bad', 'leave out bad records, and say how many and why');
+    .option('--label-delimiter <text>', 'between the labels of one cell (default: ",")');
 }
 
 const flagName = (option: string) => option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

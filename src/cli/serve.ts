@@ -10,14 +10,20 @@ import {
   type CommonFlags,
   optionFlags,
   positiveInteger,
+  type ReadFlags,
   type Terminal,
   verb,
+  withFormatFlags,
   withOptionFlags,
 } from './run.ts';
 import { color } from './terminal.ts';
 
-interface ServeFlags extends CommonFlags {
+interface ServeFlags extends CommonFlags, ReadFlags {
   model?: string[];
+  state?: string;
+  data: string[];
+  groups: string[];
+  labels?: string;
   port: number;
   host: string;
   tokens?: string;
@@ -33,8 +39,17 @@ export function registerServe(program: Command): void {
   const collect = (value: string, earlier: string[] = []) => [...earlier, value];
   const command = program
     .command('serve')
-    .description('answer over HTTP: suggestions, explanations, labels, evaluations')
+    .description('answer over HTTP, with a page to look at models, train them and review what they say')
     .option('--model <folder>', 'a trained model, as FOLDER or name=FOLDER; repeatable', collect)
+    .option('--state <folder>', 'keep runs, uploads, corrections and decisions here')
+    .option('--data <file>', 'data that runs may train on, as FILE or name=FILE; repeatable', collect, [])
+    .option('--labels <file>', 'names for the labels of that data')
+    .option(
+      '--groups <files>',
+      'what EAGLE decided, as name=INSTANCES,GROUPS,EVIDENCE: files of umbel impute; repeatable',
+      collect,
+      [],
+    )
     .option('--port <n>', 'port to listen at; 0 for any that is free', portNumber, 8080)
     .option('--host <address>', 'address to listen at; 0.0.0.0 for all', '127.0.0.1')
     .option('--tokens <file>', 'let in only who sends a token; the file has the SHA-256 hash of one per line')
@@ -53,16 +68,17 @@ export function registerServe(program: Command): void {
     )
     .addOption(new Option('--log <level>', 'what is logged on stderr').choices(logLevels).default('info'))
     .option('--json', 'print one machine-readable object on stdout');
-  withOptionFlags(command, limitOptions)
+  withFormatFlags(withOptionFlags(command, limitOptions))
     .addHelpText(
       'after',
       `
 Examples:
   umbel serve --model model
   umbel serve --model titles=models/titles --model abstracts=models/abstracts --port 9000
+  umbel serve --model model --state state --data titles=titles.csv --columns text=title,labels=subjects
   umbel serve --new-token
 
-GET /docs lists the routes. SIGHUP loads the models and tokens again without dropping a request.`,
+The studio is at /, GET /docs lists the routes. SIGHUP loads the models and tokens again without dropping a request.`,
     )
     .action(verb(serve));
 }
@@ -76,10 +92,22 @@ function portNumber(text: string): number {
 async function serve(terminal: Terminal, flags: ServeFlags) {
   if (flags.newToken) return printToken(terminal);
   const { tokens, host, port, threads, cors } = flags;
-  const models = parseModels(flags.model ?? []);
+  const models = (flags.model ?? []).map((text) => parseNamed(text));
+  const data = flags.data.map((text) => {
+    const { name, place } = parseNamed(text);
+    return { name, file: place, ...reading(flags) };
+  });
+  if (models.length + data.length === 0 && flags.state === undefined)
+    throw badUsage('--model must be given', { hint: 'the folder given to train --out' });
+  refuseSameNames('models', models);
+  refuseSameNames('data', data);
   const { startServer } = await import('../server/app.ts');
   const server = await startServer({
-    models,
+    models: models.map(({ name, place }) => ({ name, folder: place })),
+    state: flags.state,
+    data,
+    labels: flags.labels,
+    groups: flags.groups.map((text) => ({ ...parseGroups(text), ...reading(flags) })),
     host,
     port,
     threads,
@@ -94,7 +122,7 @@ async function serve(terminal: Terminal, flags: ServeFlags) {
   }
   const names = models.map(({ name }) => color.bold(name)).join(', ');
   terminal.say(
-    `Serving ${names} at ${color.bold(server.url)}; ${server.url}/docs lists the routes. Ctrl-C ends.`,
+    `Serving ${names || 'no model yet'} at ${color.bold(server.url)}; ${server.url}/docs lists the routes. Ctrl-C ends.`,
   );
   const hangUp = () => {
     server.reload().then(
@@ -123,21 +151,28 @@ async function readTokens(file: string): Promise<Buffer[]> {
   return parseTokens(text, file);
 }
 
-/** `titles=models/titles`, or a folder that gives its own name. */
-function parseModels(given: string[]): { name: string; folder: string }[] {
-  if (given.length === 0)
-    throw badUsage('--model must be given', { hint: 'the folder given to train --out' });
-  const models = given.map((text) => {
-    const [, name, folder] = /^([\w.-]+)=(.+)$/.exec(text) ?? [];
-    return name ? { name, folder } : { name: basename(resolve(text)), folder: text };
-  });
+/** `titles=models/titles`, or a path that gives its own name. */
+function parseNamed(text: string): { name: string; place: string } {
+  const [, name, place] = /^([\w.-]+)=(.+)$/.exec(text) ?? [];
+  return name ? { name, place } : { name: basename(resolve(text)), place: text };
+}
+
+function parseGroups(text: string) {
+  const [, name, files] = /^([\w.-]+)=(.+)$/.exec(text) ?? [];
+  const [instances, groups, evidence, more] = (files ?? '').split(',');
+  if (evidence && more === undefined) return { name, instances, groups, evidence };
+  throw badUsage('--groups must have the form name=INSTANCES,GROUPS,EVIDENCE', { value: text });
+}
+
+const reading = ({ format, columns, labelDelimiter }: ReadFlags) => ({ format, columns, labelDelimiter });
+
+function refuseSameNames(what: string, named: { name: string }[]): void {
   const names = new Set<string>();
-  for (const { name } of models) {
+  for (const { name } of named) {
     if (names.has(name))
-      throw badUsage('models must have different names', { value: name, hint: 'name=FOLDER' });
+      throw badUsage(`${what} must have different names`, { value: name, hint: 'name=PATH' });
     names.add(name);
   }
-  return models;
 }
 
 /** Lines of one turn of the event loop in one write. */

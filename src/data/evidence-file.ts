@@ -40,6 +40,20 @@ export async function writeEvidence(path: string, records: Iterable<EvidenceReco
   }
 }
 
+/** The lines of an evidence file, one by one. */
+export async function* readEvidence(path: string, options: ReadOptions = {}): AsyncGenerator<EvidenceRecord> {
+  for await (const { first, lines } of readLines(path, options)) {
+    for (let i = 0; i < lines.length; i++) {
+      if (lines[i].trim() === '') continue;
+      try {
+        yield parseRecord(lines[i]);
+      } catch (error) {
+        throw locate(error, { file: path, line: first + i });
+      }
+    }
+  }
+}
+
 /** Which members of a group have a label, by numbers; the label must be one the group carries. */
 export async function readCorrections(
   path: string,
@@ -90,8 +104,15 @@ function parseRecord(line: string): EvidenceRecord {
   } catch {
     throw badInput('line must be valid JSON', { value: line });
   }
-  const { group, label, instances } = record ?? {};
+  const { group, label, instances, similarities, margin, pinned } = record ?? {};
   if (typeof group !== 'string' || typeof label !== 'string')
     throw badInput('line must be an object with group, label and instances', { value: line });
-  return { group, label, instances: idList('instances', instances) };
+  return {
+    group,
+    label,
+    instances: idList('instances', instances),
+    ...(Array.isArray(similarities) && { similarities: similarities.map(Number) }),
+    ...(typeof margin === 'number' || margin === null ? { margin } : {}),
+    ...(pinned === true && { pinned }),
+  };
 }

@@ -10,6 +10,7 @@ import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts
 import { checkCancelled, type Progress, quiet } from '../progress.ts';
 import { widthOf } from './features.ts';
 import { type LabelMap, mapLabels } from './label-map.ts';
+import { LabelSpace, signedParts } from './label-space.ts';
 import type {
   Estimate,
   Explanation,
@@ -247,6 +248,14 @@ export class Classifier {
       throw badUsage('model must give labels a place', { value: this.learner, hint: 'train gmvae' });
     const { vocabulary, counts } = this;
     return mapLabels({ ...places, vocabulary, counts }, top);
+  }
+
+  /** Labels as vectors, for neighbours and maps; made anew at every call. */
+  labelSpace(): LabelSpace {
+    const { size } = this.vocabulary;
+    const weights = this.#model.labelWeights?.() ?? signedParts(this.#model.labelVectors?.(), size);
+    if (weights) return new LabelSpace(weights);
+    throw badUsage('learner must know what speaks for a label', { value: this.learner });
   }
 
   #withoutSenses() {

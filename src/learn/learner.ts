@@ -1,7 +1,7 @@
 // The plug point for learners: one row in registry.ts, one object like this, one model like that. Pure: no disk, no
 // network. The contract suite (test/contract.test.ts) runs over every row.
 import type { Dataset, Features } from '../data/dataset.ts';
-import type { Ranking } from '../math/csr.ts';
+import type { Csr, Ranking } from '../math/csr.ts';
 import type { Dense } from '../math/dense.ts';
 import type { OptionsOf, OptionTable } from '../options.ts';
 import type { Json, PartReader, PartWriter, Tensors } from '../parts.ts';
@@ -68,6 +68,8 @@ export interface Model {
   sensesApart?(): { label: number; apart: number }[];
   /** Where the labels lie that the model knows, one row each; absent where it has no such place. */
   labelVectors?(): { labels: Uint32Array; vectors: Dense };
+  /** labels x features: what speaks for each label; for neighbours and maps. */
+  labelWeights?(): Csr;
   save(parts: PartWriter): Promise<Json>;
 }
 

@@ -60,6 +60,16 @@ function margin(x: Csr, row: number, w: ArrayLike<number>, bias: number): number
   return sum;
 }
 
+/** The last column left out. */
+function withoutColumn(m: Csr, column: number): Csr {
+  const kept = new CsrBuilder('values');
+  for (let row = 0; row < m.rows; row++) {
+    const size = rowIndices(m, row).filter((other) => other < column).length;
+    kept.add(rowIndices(m, row).subarray(0, size), rowValues(m, row).subarray(0, size));
+  }
+  return kept.csr(column);
+}
+
 const sigmoid = (margin: number) => 1 / (1 + Math.exp(-margin));
 
 /** `weights` is labels x (features + bias), sparse; a label without training positives has an empty row. */
@@ -81,6 +91,7 @@ function model(weights: Csr, bias: number, width: Width): Model {
 
   return {
     width,
+    labelWeights: () => withoutColumn(weights, biasColumn),
     async predict(inputs, { top, excluded, signal, progress }) {
       const x = joinFeatures(unitFeatures(inputs));
       const margins = new Float64Array(weights.rows);

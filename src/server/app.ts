@@ -9,22 +9,37 @@ import fastify, { type FastifyReply, LogController } from 'fastify';
 import { badUsage } from '../errors.ts';
 import { registerAnnif } from './annif.ts';
 import { isAuthorised } from './auth.ts';
-import { Crew } from './crew.ts';
 import { type Document, renderDocs } from './docs.ts';
+import type { EvidenceFiles } from './groups/evidence.ts';
+import { registerGroups } from './groups/routes.ts';
+import { openHouse } from './house.ts';
+import { registerLabels } from './label-routes.ts';
 import type { Limits } from './limits.ts';
 import { measured } from './metrics.ts';
 import { Problem, renderError } from './problem.ts';
+import { registerReview } from './review/routes.ts';
 import { type App, registerRoutes } from './routes.ts';
+import { registerRuns } from './runs/routes.ts';
+import type { NamedFile } from './runs/sources.ts';
 import { Health } from './schemas.ts';
+import { registerStudio } from './studio.ts';
 import { compileValidator, type TypeBoxProvider } from './validate.ts';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
 export interface ServeOptions {
   models: { name: string; folder: string }[];
+  /** Folder for what must last: runs, uploads, corrections, decisions, excluded labels. */
+  state?: string;
+  /** Files that runs may train on. */
+  data?: NamedFile[];
+  /** File with names for the labels of that data. */
+  labels?: string;
+  /** What EAGLE decided, for people to look at. */
+  groups?: EvidenceFiles[];
   host: string;
   port: number;
-  /** Per model. */
+  /** Per model, and of a run. */
   threads: number;
   limits: Limits;
   /** Hashes of the tokens that are let in, read again on reload; without it everybody is. */
@@ -45,28 +60,32 @@ export interface Server {
 }
 
 export async function startServer(options: ServeOptions): Promise<Server> {
-  const { limits, threads } = options;
   const app = makeApp(options);
   const access = { tokens: await options.readTokens?.(), closing: false };
   const onTrouble = (error: unknown) => app.log.error(error, 'a thread had to be replaced');
-  const crews = new Map<string, Crew>();
+  const house = await openHouse(options, onTrouble);
   try {
-    for (const { name, folder } of options.models) {
-      crews.set(name, await Crew.start({ name, folder, threads, limits, onTrouble }));
-    }
-    guard(app, access, limits);
+    guard(app, access, options.limits);
     if (options.cors.length > 0) await app.register(cors, { origin: options.cors, maxAge: 600 });
-    await limitRate(app, limits);
+    await limitRate(app, options.limits);
     await app.register(swagger, { openapi: openapi(access.tokens !== undefined) });
-    const metrics = measured(app, crews);
-    await app.register(async (scope) => registerRoutes(scope as App, { crews, limits }), { prefix: '/v1' });
-    await app.register(async (scope) => registerAnnif(scope as App, { crews, limits }, version), {
-      prefix: '/v1',
-    });
+    const metrics = measured(app, house.crews);
+    await app.register(
+      async (scope) => {
+        registerRoutes(scope as App, house);
+        registerLabels(scope as App, house);
+        registerReview(scope as App, house);
+        registerGroups(scope as App, house);
+        registerRuns(scope as App, house);
+      },
+      { prefix: '/v1' },
+    );
+    await app.register(async (scope) => registerAnnif(scope as App, house, version), { prefix: '/v1' });
     registerOwn(app, metrics);
+    await registerStudio(app, open);
     await listen(app, options);
   } catch (error) {
-    await Promise.all(Array.from(crews.values(), (crew) => crew.close()));
+    await house.close();
     throw error;
   }
   const { address, family, port } = app.server.address() as AddressInfo;
@@ -75,13 +94,14 @@ export async function startServer(options: ServeOptions): Promise<Server> {
     url,
     async reload() {
       access.tokens = await options.readTokens?.();
-      const results = await Promise.allSettled(Array.from(crews.values(), (crew) => crew.reload()));
+      const results = await Promise.allSettled(Array.from(house.crews.values(), (crew) => crew.reload()));
       for (const result of results) if (result.status === 'rejected') throw result.reason;
     },
     async close() {
       access.closing = true;
+      house.stopWatching();
       await closeConnections(app);
-      await Promise.all(Array.from(crews.values(), (crew) => crew.close()));
+      await house.close();
     },
   };
 }

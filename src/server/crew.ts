@@ -3,9 +3,10 @@
 import { Worker } from 'node:worker_threads';
 import { UmbelError } from '../errors.ts';
 import { builtFile } from '../kernels/pool.ts';
+import type { Evaluation } from './judged.ts';
 import type { Limits } from './limits.ts';
 import { Problem, unpackError } from './problem.ts';
-import type { EvaluationReport, Input, ModelDetail, ModelSummary } from './schemas.ts';
+import type { Input, ModelDetail, ModelSummary } from './schemas.ts';
 import type { Answers, Ask, Loaded, Message, Order, Suggest } from './worker.ts';
 
 /** Inputs per message: enough to spread its cost, few enough that threads share the work. */
@@ -26,6 +27,10 @@ export interface CrewOptions {
   folder: string;
   threads: number;
   limits: Pick<Limits, 'queue' | 'seconds'>;
+  /** Labels that are never suggested, or are again: where that differs from the saved model. */
+  excluded: ReadonlyMap<string, boolean>;
+  /** An earlier evaluation of a version. */
+  recall: (version: string) => Evaluation | null;
   /** Told when a thread died and was replaced. */
   onTrouble: (error: unknown) => void;
 }
@@ -33,9 +38,10 @@ export interface CrewOptions {
 export class Crew {
   readonly name: string;
   /** The last evaluation of the model as it is now. */
-  evaluation: EvaluationReport | null = null;
+  evaluation: Evaluation | null = null;
   readonly #options: CrewOptions;
   readonly #sweep: NodeJS.Timeout;
+  readonly #excluded: Map<string, boolean>;
   #hands: Hand[] = [];
   #loaded: Loaded & { loadedAt: string };
   #waiting: Job[] = [];
@@ -51,7 +57,9 @@ export class Crew {
   private constructor(options: CrewOptions, hands: Hand[]) {
     this.name = options.name;
     this.#options = options;
+    this.#excluded = new Map(options.excluded);
     this.#loaded = describe(hands);
+    this.evaluation = options.recall(this.#loaded.version);
     this.#take(hands);
     this.#sweep = setInterval(() => this.#expire(), 250).unref();
   }
@@ -73,7 +81,7 @@ export class Crew {
   get detail(): ModelDetail {
     const { threads } = this.#options;
     const { evaluation, waiting } = this;
-    return { name: this.name, ...this.#loaded, threads, waiting, evaluation };
+    return { name: this.name, ...this.#loaded, threads, waiting, evaluation: evaluation?.report ?? null };
   }
 
   ask<K extends Ask['kind']>(ask: Extract<Ask, { kind: K }>): Promise<Answers[K]> {
@@ -88,6 +96,12 @@ export class Crew {
     }
     const refused = this.#admit(asks.reduce((sum, ask) => sum + weigh(ask), 0));
     return refused ?? (await Promise.all(asks.map((ask) => this.#push(ask)))).flat();
+  }
+
+  /** Whether a label is never suggested from now on; the id must be known. */
+  async exclude(id: string, excluded: boolean): Promise<void> {
+    this.#excluded.set(id, excluded);
+    await Promise.all(this.#hands.map((hand) => this.#tell(hand)));
   }
 
   /** Loads the folder anew; requests are answered all the while. A model that cannot be loaded changes nothing. */
@@ -138,7 +152,7 @@ export class Crew {
     const hands = await startHands(this.#options);
     const old = this.#hands;
     this.#loaded = describe(hands);
-    this.evaluation = null;
+    this.evaluation = this.#options.recall(this.#loaded.version);
     this.#take(hands);
     for (const hand of old) hand.retire();
     this.#flush();
@@ -149,7 +163,17 @@ export class Crew {
     for (const hand of hands) {
       hand.onFree = () => this.#flush();
       hand.onDeath = (error) => this.#replace(hand, error);
+      // Before anything else that it will be asked; where it fails the thread is replaced.
+      if (this.#excluded.size > 0) this.#tell(hand).catch(() => {});
     }
+  }
+
+  async #tell(hand: Hand): Promise<void> {
+    const { promise, resolve, reject } = withResolvers<number>();
+    const ask: Ask = { kind: 'exclude', changes: [...this.#excluded] };
+    const deadline = Number.POSITIVE_INFINITY;
+    hand.give([{ ask, weight: 0, deadline, resolve: resolve as Job['resolve'], reject }]);
+    this.#loaded = { ...this.#loaded, excluded: await promise };
   }
 
   /** A thread died: another takes its place, after a pause where that fails. */

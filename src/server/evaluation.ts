@@ -7,28 +7,29 @@ import { Worker } from 'node:worker_threads';
 import { AtomicFile } from '../data/file.ts';
 import { badInput } from '../errors.ts';
 import { builtFile } from '../kernels/pool.ts';
-import type { Evaluation, Judged } from './evaluator.ts';
+import type { Judged, Task } from './evaluator.ts';
+import type { Evaluation } from './judged.ts';
 import type { Limits } from './limits.ts';
 import { Problem, unpackError } from './problem.ts';
-import type { EvaluationReport } from './schemas.ts';
 
 export async function evaluateUpload(
   upload: AsyncIterable<Buffer>,
-  evaluation: Omit<Evaluation, 'file'>,
+  task: Omit<Task, 'file'>,
   limits: Pick<Limits, 'uploadBytes' | 'evaluateSeconds'>,
   signal: AbortSignal,
-): Promise<EvaluationReport> {
+): Promise<Evaluation> {
   const scratch = await mkdtemp(join(tmpdir(), 'umbel-upload-'));
   try {
     const file = join(scratch, 'upload');
     await receive(upload, file, limits.uploadBytes);
-    return await runThread({ ...evaluation, file }, limits.evaluateSeconds, signal);
+    return await runThread({ ...task, file }, limits.evaluateSeconds, signal);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
-async function receive(upload: AsyncIterable<Buffer>, path: string, limit: number): Promise<void> {
+/** Writes an upload to a file of ours; returns its size. */
+export async function receive(upload: AsyncIterable<Buffer>, path: string, limit: number): Promise<number> {
   const file = await AtomicFile.create(path);
   try {
     let [bytes, head] = [0, Buffer.alloc(0)];
@@ -42,13 +43,14 @@ async function receive(upload: AsyncIterable<Buffer>, path: string, limit: numbe
     }
     if (bytes === 0) throw badInput('upload must not be empty');
     await file.close();
+    return bytes;
   } catch (error) {
     await file.abort();
     throw error;
   }
 }
 
-async function runThread(task: Evaluation, seconds: number, signal: AbortSignal): Promise<EvaluationReport> {
+async function runThread(task: Task, seconds: number, signal: AbortSignal): Promise<Evaluation> {
   const url = builtFile(import.meta.url.replace(/evaluation(\.[jt]s)$/, 'evaluator$1'));
   const worker = new Worker(url, { workerData: task });
   let timer: NodeJS.Timeout | undefined;
@@ -62,7 +64,7 @@ async function runThread(task: Evaluation, seconds: number, signal: AbortSignal)
       timer = setTimeout(() => reject(late), 1000 * seconds);
       signal.addEventListener('abort', () => reject(new Problem('unavailable', 'the client is gone')));
       worker.once('message', (judged: Judged) => {
-        if ('report' in judged) resolve(judged.report);
+        if ('evaluation' in judged) resolve(judged.evaluation);
         else reject(unpackError(judged.failure));
       });
       worker.once('error', reject);

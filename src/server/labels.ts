@@ -1,7 +1,9 @@
 // Label search for people who type: every word must begin a word of the name (or of another name), or all of it begin
 // the id. Exact names first, then names that begin so, then the most frequent.
+import { badInput } from '../errors.ts';
 import type { Classifier } from '../learn/classifier.ts';
-import type { Label, LabelDetail, LabelPage, LabelsQuery } from './schemas.ts';
+import type { LabelSpace } from '../learn/label-space.ts';
+import type { Label, LabelDetail, LabelPage, LabelsQuery, Neighbours, Similarities } from './schemas.ts';
 
 const narrowerShown = 100;
 
@@ -12,6 +14,7 @@ export class LabelIndex {
   readonly #ids: string[];
   readonly #byFrequency: Uint32Array;
   #children: Map<string, number[]> | undefined;
+  #space: LabelSpace | undefined;
 
   constructor(classifier: Classifier) {
     const { vocabulary, counts } = classifier;
@@ -31,7 +34,7 @@ export class LabelIndex {
   }
 
   /** Undefined where the vocabulary has no such id. */
-  detail(id: string): LabelDetail | undefined {
+  detail(id: string): Omit<LabelDetail, 'quality'> | undefined {
     const { vocabulary } = this.#classifier;
     const column = vocabulary.column(id);
     if (column === undefined) return undefined;
@@ -39,6 +42,40 @@ export class LabelIndex {
     const broader = parents.filter((parent) => parent !== undefined).map((parent) => this.#label(parent));
     const narrower = (this.#childrenOf(id) ?? []).slice(0, narrowerShown).map((child) => this.#label(child));
     return { ...this.#label(column), broader, narrower };
+  }
+
+  /** JSON; undefined where the vocabulary has no such id. */
+  neighbours(id: string, top: number): string | undefined {
+    const { vocabulary } = this.#classifier;
+    const column = vocabulary.column(id);
+    if (column === undefined) return undefined;
+    const neighbours = this.#labelSpace().neighbours(column, top);
+    return JSON.stringify({
+      neighbours: neighbours.map(({ label, similarity }) => {
+        return { label: vocabulary.label(label).id, name: vocabulary.name(label), similarity };
+      }),
+    } satisfies Neighbours);
+  }
+
+  /** Of every label with every other. */
+  similarities(ids: string[]): Similarities {
+    const { vocabulary } = this.#classifier;
+    const columns = [...new Set(ids)].map((id) => {
+      const column = vocabulary.column(id);
+      if (column === undefined) throw badInput('label id must be in the vocabulary', { value: id });
+      return column;
+    });
+    const space = this.#labelSpace();
+    const short = (value: number) => Math.round(1e4 * value) / 1e4;
+    return {
+      labels: columns.map((column) => ({ id: vocabulary.label(column).id, name: vocabulary.name(column) })),
+      matrix: columns.map((a) => columns.map((b) => (a === b ? 1 : short(space.similarity(a, b))))),
+    };
+  }
+
+  #labelSpace(): LabelSpace {
+    this.#space ??= this.#classifier.labelSpace();
+    return this.#space;
   }
 
   #matches(search: string): number[] {

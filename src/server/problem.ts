@@ -4,6 +4,8 @@ import type { ErrorBody } from './schemas.ts';
 
 type ProblemCode =
   | 'not-found'
+  | 'no-state'
+  | 'conflict'
   | 'unauthorised'
   | 'media-type'
   | 'too-large'
@@ -14,6 +16,8 @@ type ProblemCode =
 
 const problemStatus: Record<ProblemCode, number> = {
   'not-found': 404,
+  'no-state': 409,
+  conflict: 409,
   unauthorised: 401,
   'media-type': 415,
   'too-large': 413,

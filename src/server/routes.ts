@@ -14,6 +14,7 @@ import { badInput, unknownName } from '../errors.ts';
 import { evaluateOptions } from '../judge/evaluate.ts';
 import type { Crew } from './crew.ts';
 import { evaluateUpload } from './evaluation.ts';
+import type { Evaluation } from './judged.ts';
 import type { Limits } from './limits.ts';
 import { Problem, renamePlaces } from './problem.ts';
 import {
@@ -24,16 +25,9 @@ import {
   Explained,
   evaluateQuery,
   Input,
-  LabelDetail,
-  LabelPage,
-  LabelParams,
-  LabelsQuery,
   ModelDetail,
   ModelList,
   ModelParams,
-  Senses,
-  SensesQuery,
-  SensesTop,
   SuggestBody,
   Suggestions,
   SuggestQuery,
@@ -53,6 +47,8 @@ export type App = FastifyInstance<
 export interface Serving {
   crews: ReadonlyMap<string, Crew>;
   limits: Limits;
+  /** Keeps an evaluation, for the models that have its version. */
+  remember(evaluation: Evaluation): void;
 }
 
 export const ndjson = 'application/x-ndjson';
@@ -73,23 +69,17 @@ export function findCrew({ crews }: Serving, name: string): Crew {
   throw new Problem('not-found', message, detail.hint);
 }
 
-function refuseLabel(id: string): never {
-  const hint = 'search at /v1/models/{model}/labels?search=';
-  throw new Problem('not-found', `no label has the id ${JSON.stringify(id.slice(0, 80))}`, hint);
-}
-
 /** `top` and `threshold` with their defaults, within the limits. */
 export function checkAsked({ top = 5, threshold = 0 }: SuggestQuery, limits: Limits) {
   if (top > limits.top) throw badInput(`top must be <= ${limits.top}`, { value: top });
   return { top, threshold };
 }
 
-const answers = (schema: object) => ({ 200: schema, '4xx': ErrorBody, '5xx': ErrorBody });
+export const answers = (schema: object) => ({ 200: schema, '4xx': ErrorBody, '5xx': ErrorBody });
 
 export function registerRoutes(app: App, serving: Serving): void {
   registerModels(app, serving);
   registerSuggest(app, serving);
-  registerLabels(app, serving);
   // Apart, because these take bodies as streams.
   app.register(async (scope) => registerBatch(scope as App, serving));
   app.register(async (scope) => registerEvaluate(scope as App, serving));
@@ -174,70 +164,6 @@ function registerSuggest(app: App, serving: Serving): void {
     },
     async ({ params, body }, reply) =>
       sendJson(reply, await findCrew(serving, params.model).ask({ kind: 'explain', ...body })),
-  );
-}
-
-function registerLabels(app: App, serving: Serving): void {
-  app.get(
-    '/models/:model/labels',
-    {
-      schema: {
-        tags: ['labels'],
-        summary: 'Search the labels; without words, the most frequent ones',
-        params: ModelParams,
-        querystring: LabelsQuery,
-        response: answers(LabelPage),
-      },
-    },
-    async ({ params, query }, reply) =>
-      sendJson(reply, await findCrew(serving, params.model).ask({ kind: 'labels', ...query })),
-  );
-
-  app.get(
-    '/models/:model/labels/:label',
-    {
-      schema: {
-        tags: ['labels'],
-        summary: 'One label, its frequency, broader and narrower labels',
-        params: LabelParams,
-        response: answers(LabelDetail),
-      },
-    },
-    async ({ params }, reply) => {
-      const json = await findCrew(serving, params.model).ask({ kind: 'label', id: params.label });
-      return sendJson(reply, json ?? refuseLabel(params.label));
-    },
-  );
-
-  app.get(
-    '/models/:model/labels/:label/senses',
-    {
-      schema: {
-        tags: ['labels'],
-        summary: 'The meanings of a label, where the model lets labels have several',
-        params: LabelParams,
-        response: answers(Senses),
-      },
-    },
-    async ({ params }, reply) => {
-      const json = await findCrew(serving, params.model).ask({ kind: 'senses', id: params.label });
-      return sendJson(reply, json ?? refuseLabel(params.label));
-    },
-  );
-
-  app.get(
-    '/models/:model/senses',
-    {
-      schema: {
-        tags: ['labels'],
-        summary: 'The labels whose meanings lie farthest apart',
-        params: ModelParams,
-        querystring: SensesQuery,
-        response: answers(SensesTop),
-      },
-    },
-    async ({ params, query: { top = 50 } }, reply) =>
-      sendJson(reply, await findCrew(serving, params.model).ask({ kind: 'sensesTop', top })),
   );
 }
 
@@ -326,11 +252,10 @@ function registerEvaluate(app: App, serving: Serving): void {
       try {
         const upload = (request.body as Readable | undefined)?.iterator({ destroyOnReturn: false });
         if (!upload) throw badInput('upload must not be empty');
-        const version = crew.summary.version;
-        const evaluation = { folder: crew.folder, format, query };
-        const report = await evaluateUpload(upload, evaluation, limits, closedSignal(reply));
-        if (report.version === version) crew.evaluation = report;
-        return report;
+        const task = { folder: crew.folder, format, query };
+        const evaluation = await evaluateUpload(upload, task, limits, closedSignal(reply));
+        serving.remember(evaluation);
+        return evaluation.report;
       } finally {
         busy = false;
       }

@@ -4,7 +4,7 @@ import { type Static, Type } from 'typebox';
 import type { Report } from '../judge/evaluate.ts';
 import type { OptionTable } from '../options.ts';
 
-const strict = { additionalProperties: false };
+export const strict = { additionalProperties: false };
 
 export const ErrorBody = Type.Object({
   error: Type.Object({
@@ -114,8 +114,57 @@ export const LabelPage = Type.Object({
   labels: Type.Array(Label),
 });
 export type LabelPage = Static<typeof LabelPage>;
+export const Quality = Type.Object({
+  k: Type.Integer({ description: 'Suggestions per sample that count.' }),
+  positives: Type.Integer({ description: 'Test samples that carry the label.' }),
+  predicted: Type.Integer({ description: 'Test samples it was suggested for.' }),
+  hits: Type.Integer({ description: 'Test samples where both are so.' }),
+  precision: Type.Union([Type.Number(), Type.Null()]),
+  recall: Type.Union([Type.Number(), Type.Null()]),
+});
+export type Quality = Static<typeof Quality>;
+export const Neighbours = Type.Object({
+  neighbours: Type.Array(
+    Type.Object({
+      label: Type.String(),
+      name: Type.String(),
+      similarity: Type.Number({ description: 'Cosine of what speaks for the two, from 0 to 1.' }),
+    }),
+  ),
+});
+export type Neighbours = Static<typeof Neighbours>;
+export const NeighboursQuery = Type.Object(
+  { top: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 20 })) },
+  strict,
+);
+/** More do not fit into a picture. */
+const mostCompared = 100;
+export const SimilaritiesBody = Type.Object(
+  { labels: Type.Array(Type.String(), { minItems: 1, maxItems: mostCompared, description: 'Ids.' }) },
+  strict,
+);
+export const Similarities = Type.Object({
+  labels: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })),
+  matrix: Type.Array(Type.Array(Type.Number()), { description: 'Cosines, in the order of the labels.' }),
+});
+export type Similarities = Static<typeof Similarities>;
+export const ExcludeBody = Type.Object({ excluded: Type.Boolean() }, strict);
+export const LabelMap = Type.Object({
+  ready: Type.Boolean(),
+  progress: Type.Number({ description: 'From 0 to 1, while it is being made.' }),
+  ids: Type.Array(Type.String()),
+  names: Type.Array(Type.String()),
+  samples: Type.Array(Type.Integer()),
+  x: Type.Array(Type.Number(), { description: 'From 0 to 1, like labels near each other.' }),
+  y: Type.Array(Type.Number()),
+});
+export type LabelMap = Static<typeof LabelMap>;
+
 export const LabelDetail = Type.Object({
   ...Label.properties,
+  quality: Type.Union([Quality, Type.Null()], {
+    description: 'In the last evaluation; null where none met the label.',
+  }),
   broader: Type.Array(Label, { description: 'Its parents in the vocabulary.' }),
   narrower: Type.Array(Label, { description: 'Labels that name it as a parent; the first hundred.' }),
 });
@@ -204,7 +253,7 @@ export const ModelDetail = Type.Object({
   threads: Type.Integer(),
   waiting: Type.Integer({ description: 'Inputs that wait now.' }),
   evaluation: Type.Union([EvaluationReport, Type.Null()], {
-    description: 'The last one made here since the model was loaded.',
+    description: 'The last one made here of this version.',
   }),
 });
 export type ModelDetail = Static<typeof ModelDetail>;

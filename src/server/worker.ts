@@ -23,6 +23,11 @@ export type Ask =
   | ({ kind: 'explain' } & ExplainBody)
   | ({ kind: 'labels' } & LabelsQuery)
   | { kind: 'label'; id: string }
+  | { kind: 'names'; ids: string[] }
+  | { kind: 'neighbours'; id: string; top: number }
+  | { kind: 'similarities'; ids: string[] }
+  /** Which labels are never suggested, where that differs from the saved model; to every thread. */
+  | { kind: 'exclude'; changes: [id: string, excluded: boolean][] }
   | { kind: 'senses'; id: string }
   | { kind: 'sensesTop'; top: number };
 
@@ -32,6 +37,11 @@ export interface Answers {
   explain: string;
   labels: string;
   label: string | undefined;
+  names: string;
+  neighbours: string | undefined;
+  similarities: string;
+  /** How many labels are never suggested now. */
+  exclude: number;
   senses: string | undefined;
   sensesTop: string;
 }
@@ -108,6 +118,7 @@ function toInputs(inputs: Input[]): Inputs {
 }
 
 function answer(classifier: Classifier, labels: LabelIndex, ask: Exclude<Ask, Suggest>) {
+  const { vocabulary } = classifier;
   switch (ask.kind) {
     case 'explain':
       return explain(classifier, ask);
@@ -117,8 +128,24 @@ function answer(classifier: Classifier, labels: LabelIndex, ask: Exclude<Ask, Su
       const detail = labels.detail(ask.id);
       return detail && JSON.stringify(detail);
     }
+    case 'names': {
+      const known = ask.ids.filter((id) => vocabulary.column(id) !== undefined);
+      const nameOf = (id: string) => vocabulary.name(vocabulary.column(id) ?? 0);
+      return JSON.stringify(Object.fromEntries(known.map((id) => [id, nameOf(id)])));
+    }
+    case 'neighbours':
+      return labels.neighbours(ask.id, ask.top);
+    case 'similarities':
+      return JSON.stringify(labels.similarities(ask.ids));
+    case 'exclude':
+      for (const [id, excluded] of ask.changes) {
+        if (vocabulary.column(id) === undefined) continue;
+        if (excluded) vocabulary.exclude([id]);
+        else vocabulary.allow([id]);
+      }
+      return vocabulary.excludedIds.length;
     case 'senses': {
-      const known = classifier.vocabulary.column(ask.id) !== undefined;
+      const known = vocabulary.column(ask.id) !== undefined;
       return known ? JSON.stringify({ senses: classifier.senses(ask.id) } satisfies Senses) : undefined;
     }
     case 'sensesTop':

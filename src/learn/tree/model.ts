@@ -7,6 +7,7 @@ import { breathe, checkCancelled } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
 import type { Model, PredictOptions, Width } from '../learner.ts';
 import { explainLabel } from './explain.ts';
+import { labelWeights } from './label-weights.ts';
 import { type Level, levelFrom, levelTensors } from './level.ts';
 import { type Forest, type Merge, openForest, plantForest, type Search } from './search.ts';
 import {
@@ -71,6 +72,7 @@ export async function treeModel(
       const x = joinFeatures(unitFeatures(input));
       return explainLabel(x, label, trees, config);
     },
+    labelWeights: () => labelWeights(trees, labels, features),
     ...(senses.records.length > 0 && sensesOf(trees, senses)),
     save: (parts) => saveTrees(parts, config, trees, senses),
   };
