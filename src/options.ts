@@ -18,7 +18,10 @@ export interface ChoiceOption<T extends string = string> extends Described<T> {
 export interface FlagOption extends Described<boolean> {
   kind: 'flag';
 }
-export type Option = NumberOption | ChoiceOption | FlagOption;
+export interface TextOption extends Described<string> {
+  kind: 'text';
+}
+export type Option = NumberOption | ChoiceOption | FlagOption | TextOption;
 export type OptionTable = Record<string, Option>;
 
 /** The values a table describes: `{ cost: number; loss: 'hinge' | 'logistic' }`. */
@@ -43,6 +46,7 @@ export const choice = <const T extends string>(
   help: string,
 ): ChoiceOption<T> => ({ kind: 'choice', default: value, choices, help });
 export const flag = (value: boolean, help: string): FlagOption => ({ kind: 'flag', default: value, help });
+export const text = (value: string, help: string): TextOption => ({ kind: 'text', default: value, help });
 
 /** Fills in defaults and checks every value; strings (from a command line) are understood for every kind. */
 export function parseOptions<T extends OptionTable>(
@@ -75,6 +79,9 @@ function parseValue(name: string, option: Option, value: unknown): number | stri
     case 'choice':
       if (typeof value === 'string' && option.choices.includes(value)) return value;
       throw badUsage(`${name} must be one of ${option.choices.join(', ')}`, { value });
+    case 'text':
+      if (typeof value === 'string') return value;
+      throw badUsage(`${name} must be a text`, { value });
     case 'number':
     case 'integer':
       return parseNumber(name, option, value);

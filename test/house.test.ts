@@ -26,7 +26,13 @@ const mayImport: Record<string, string[]> = {
 /** Everything a page needs to predict is reachable from here, and is all our own: a browser knows no package names. */
 const browserEntry = 'browser.ts';
 /** Imported on demand: threads, which a page does without, and packages that it may name in an import map. */
-const notForPages = ['kernels/pool.ts', 'snowball-stemmers', 'onnxruntime-node', 'onnxruntime-web'];
+const notForPages = [
+  'kernels/pool.ts',
+  'snowball-stemmers',
+  'onnxruntime-node',
+  'onnxruntime-web',
+  '@huggingface/tokenizers',
+];
 
 const matches = (file: string, pattern: RegExp): string[] =>
   [...readFileSync(join(root, file), 'utf8').matchAll(pattern)].map(([, path]) => path);

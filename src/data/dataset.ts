@@ -28,10 +28,11 @@ export interface SampleStream {
   batches: AsyncIterable<Sample[]>;
 }
 
-/** Sparse columns, dense columns, or dense beside sparse. */
+/** Sparse columns, dense columns, or dense beside sparse; or texts as they are, for learners that read them. */
 export interface Features {
   sparse?: Csr;
   dense?: Dense;
+  texts?: string[];
 }
 
 export interface Dataset {
@@ -120,8 +121,12 @@ export function selectSamples(dataset: Dataset, rows: ArrayLike<number>): Datase
   };
 }
 
-export function selectFeatures({ sparse, dense }: Features, rows: ArrayLike<number>): Features {
-  return { sparse: sparse && selectRows(sparse, rows), dense: dense && selectDenseRows(dense, rows) };
+export function selectFeatures({ sparse, dense, texts }: Features, rows: ArrayLike<number>): Features {
+  return {
+    sparse: sparse && selectRows(sparse, rows),
+    dense: dense && selectDenseRows(dense, rows),
+    texts: texts && Array.from(rows, (row) => texts[row]),
+  };
 }
 
 /** A data set as a stream again, for a writer. */

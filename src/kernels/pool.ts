@@ -247,7 +247,8 @@ export async function runThread<Setup, Report, Result>(
           cancel();
         }
       };
-      worker.on('error', reject).on('exit', (code) => reject(endedEarly(code)));
+      worker.on('error', reject).on('messageerror', reject);
+      worker.on('exit', (code) => reject(endedEarly(code)));
       worker.on('message', (answer: Answer) => {
         if ('report' in answer) hear(answer.report as Report);
         else if (unheard !== undefined) reject(unheard);

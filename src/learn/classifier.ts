@@ -95,7 +95,10 @@ export interface Seconds {
 }
 
 /** What training takes: the learner's options and those of the preparation. */
-export const allOptions = (learner: Learner): OptionTable => ({ ...learner.options, ...preparationOptions });
+export const allOptions = (learner: Learner): OptionTable => ({
+  ...learner.options,
+  ...(learner.readsText ? {} : preparationOptions),
+});
 
 export class Classifier {
   readonly learner: string;
@@ -138,7 +141,9 @@ export class Classifier {
     if (dataset.rows === 0) throw badInput('training data must have at least one sample');
     if (!impute) checkLabelled(dataset);
     const started = performance.now();
-    const { preparation, features } = await Preparation.fit(dataset, all, context);
+    const { preparation, features } = learner.readsText
+      ? Preparation.ofPlainText(dataset)
+      : await Preparation.fit(dataset, all, context);
     checkCancelled(context.signal);
     const vectorised = performance.now();
     const prepared = { ...dataset, features };
@@ -267,7 +272,7 @@ export class Classifier {
 
   /** Whether inputs are texts: trained on text, the model brings its own vectoriser. */
   get takesText(): boolean {
-    return this.#preparation.vectoriser !== undefined;
+    return this.#preparation.vectoriser !== undefined || this.#preparation.plainText;
   }
 
   /** Refuses data that declares another number of sparse features than the model was trained on. */
@@ -358,7 +363,8 @@ function checkPositive(name: string, value: number): void {
 
 /** Inputs with the columns of the training data. */
 function fitted(inputs: Features, width: Width): Features {
-  const { sparse, dense } = inputs;
+  const { sparse, dense, texts } = inputs;
+  if (texts) return { texts };
   const seen = widthOf(inputs);
   // Sparse columns that these rows do not reach are zeros.
   const given = sparse !== undefined || width.sparse === 0;

@@ -35,6 +35,8 @@ export interface EpochPlan {
   run(epoch: number, told: (losses: Record<string, number>) => void): Promise<void>;
   /** Without it the last epoch is the best. */
   validate?(): Promise<Scores>;
+  /** What else is needed to go on, beside the trainer's own. */
+  state?(): Tensors;
 }
 
 /** How far a run is, and the best of it. */
@@ -66,7 +68,7 @@ export async function runEpochs(plan: EpochPlan, report: (message: EpochReport) 
     });
     scores = await plan.validate?.();
     course = advance(course, scores, plan.select, trainer);
-    tell({ ...trainer.state(), ...courseTensors(course) });
+    tell({ ...trainer.state(), ...courseTensors(course), ...plan.state?.() });
   }
   return course;
 }

@@ -36,6 +36,8 @@ export interface Learner<T extends OptionTable = OptionTable> {
   /** One line for `--help` and the studio. */
   summary: string;
   options: T;
+  /** Takes texts as they are, not features made of them. */
+  readsText?: boolean;
   /** Whether validation rows are of use; without them such a learner may hold some training rows back. */
   validates?: boolean;
   train(set: TrainingSet, options: OptionsOf<T>, context: TrainContext): Promise<Model>;

@@ -22,13 +22,22 @@ export const preparationOptions: OptionTable = {
 };
 
 export class Preparation {
-  /** Present where the model was trained on text. */
+  /** Present where the model was trained on features of text. */
   readonly vectoriser: Vectoriser | undefined;
+  /** Texts go to the model as they are. */
+  readonly plainText: boolean;
   readonly #scaling: Scaling | undefined;
 
-  private constructor(vectoriser?: Vectoriser, scaling?: Scaling) {
+  private constructor(vectoriser?: Vectoriser, scaling?: Scaling, plainText = false) {
     this.vectoriser = vectoriser;
+    this.plainText = plainText;
     this.#scaling = scaling;
+  }
+
+  /** For a learner that reads texts itself. */
+  static ofPlainText({ texts }: Dataset): { preparation: Preparation; features: Features } {
+    if (!texts) throw badInput('training data must have text for this learner');
+    return { preparation: new Preparation(undefined, undefined, true), features: { texts } };
   }
 
   /** Learns from a data set; `options` are checked values of `preparationOptions`. */
@@ -51,6 +60,7 @@ export class Preparation {
 
   async apply(inputs: Inputs, running: Running): Promise<Features> {
     const { texts, features = {} } = Array.isArray(inputs) ? { texts: inputs } : inputs;
+    if (this.plainText) return { texts: checkTexts(texts) };
     const sparse = this.vectoriser
       ? await this.vectoriser.transform(checkTexts(texts), running)
       : features.sparse;
@@ -66,13 +76,18 @@ export class Preparation {
       await parts.write('dense', { mean: vector(mean), scale: vector(scale) });
     }
     const text = this.vectoriser ? await this.vectoriser.save(parts) : null;
-    return { text, standardised: this.#scaling !== undefined };
+    return { text, standardised: this.#scaling !== undefined, plainText: this.plainText };
   }
 
   static async load(config: Json, parts: PartReader): Promise<Preparation> {
-    const { text, standardised } = config as { text: Json; standardised: boolean };
+    const { text, standardised, plainText } = config as {
+      text: Json;
+      standardised: boolean;
+      /** Absent in older models. */
+      plainText?: boolean;
+    };
     const vectoriser = text === null ? undefined : await Vectoriser.load(text, parts);
-    if (!standardised) return new Preparation(vectoriser);
+    if (!standardised) return new Preparation(vectoriser, undefined, plainText);
     const { mean, scale } = await parts.read('dense');
     return new Preparation(vectoriser, {
       mean: mean.data as Float32Array,

@@ -7,6 +7,8 @@ const loaders: Record<string, () => Promise<Learner>> = {
   'one-vs-rest': async () => (await import('./one-vs-rest.ts')).oneVsRest,
   'ml-knn': async () => (await import('./ml-knn.ts')).mlKnn,
   gmvae: async () => (await import('./gmvae/learner.ts')).gmvae,
+  prime: async () => (await import('./prime/learner.ts')).prime,
+  'prime-lite': async () => (await import('./prime/learner.ts')).primeLite,
   tree: async () => (await import('./tree/learner.ts')).tree,
 };
 

@@ -292,6 +292,8 @@ function optionFields(table: OptionTable) {
           return [name, Type.Optional(Type.Boolean(common))];
         case 'choice':
           return [name, Type.Optional(Type.Enum([...option.choices], common))];
+        case 'text':
+          return [name, Type.Optional(Type.String(common))];
         default: {
           const { min: minimum, max: maximum } = option;
           const bounds = {

@@ -1,6 +1,6 @@
 // Texts to sequences of token numbers, by a Hugging Face tokenizer.json: someone else's, or one that
 // subword-trainer.ts learned from the user's own texts. The words of TF-IDF are in tokenise.ts.
-import { Tokenizer } from '@huggingface/tokenizers';
+import type { Tokenizer } from '@huggingface/tokenizers';
 import { badInput, badUsage } from '../errors.ts';
 import type { Json } from '../parts.ts';
 
@@ -37,7 +37,9 @@ export class Subwords {
   }
 
   /** From the content of a tokenizer.json; `name` is what to call the file in messages. */
-  static from(file: Json, name = 'tokenizer.json'): Subwords {
+  static async from(file: Json, name = 'tokenizer.json'): Promise<Subwords> {
+    // On demand: pages that predict with other models do without the package.
+    const { Tokenizer } = await import('@huggingface/tokenizers');
     let subwords: Subwords;
     try {
       subwords = new Subwords(file, new Tokenizer(withDefaults(file), {}));

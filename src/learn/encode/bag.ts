@@ -4,6 +4,7 @@
 import { softmax } from '../../nn/layers.ts';
 import { add, div, gather, matmul, mul, relu, reshape, sub, sum } from '../../nn/ops.ts';
 import type { Parameters } from '../../nn/parameters.ts';
+import type { TokenRows } from '../../text/subwords.ts';
 import type { Network } from './encoder.ts';
 
 export interface BagShape {
@@ -15,18 +16,36 @@ export interface BagShape {
   pooling: 'mean' | 'attention';
 }
 
+const importanceName = 'importance';
+
+/**
+ * What tokens weigh at the start, as logarithms: the rarer the more. So a new bag is a random projection of TF-IDF, which
+ * already finds texts by their words; from tokens that all weigh the same, hard negatives lead training nowhere.
+ */
+export function startImportance({ rows, indptr, ids }: TokenRows, tokens: number): Map<string, Float32Array> {
+  const [counts, last] = [new Uint32Array(tokens), new Int32Array(tokens).fill(-1)];
+  for (let row = 0; row < rows; row++)
+    for (let i = indptr[row]; i < indptr[row + 1]; i++) {
+      if (last[ids[i]] === row) continue;
+      last[ids[i]] = row;
+      counts[ids[i]]++;
+    }
+  // Tokens that all texts have, such as those put around them, weigh next to nothing.
+  const weights = Float32Array.from(counts, (count) => Math.log(Math.log((rows + 2) / (count + 1)) + 0.01));
+  return new Map([[importanceName, weights]]);
+}
+
 export function bagNetwork({ tokens, width, pooling }: BagShape, parameters: Parameters): Network {
   const table = parameters.make('tokens', [tokens, width], { deviation: 1 / Math.sqrt(width) });
-  // Zeros at the start: all tokens weigh the same.
-  const attention =
-    pooling === 'attention' ? parameters.make('attention', [width, 1], { all: 0 }) : undefined;
+  const importance =
+    pooling === 'attention' ? parameters.make(importanceName, [tokens, 1], { all: 0 }) : undefined;
   const inner = parameters.linear('inner', width, 2 * width);
   const outer = parameters.linear('outer', 2 * width, width, 0.1);
   return ({ ids, mask }) => {
     const [rows, length] = ids.shape;
     const vectors = gather(table, ids);
-    const weights = attention
-      ? softmax(add(reshape(matmul(vectors, attention), [rows, length]), mul(sub(mask, 1), 1e9)))
+    const weights = importance
+      ? softmax(add(reshape(gather(importance, ids), [rows, length]), mul(sub(mask, 1), 1e9)))
       : div(mask, sum(mask, [1], true));
     const pooled = reshape(matmul(reshape(weights, [rows, 1, length]), vectors), [rows, width]);
     return add(pooled, outer(relu(inner(pooled))));

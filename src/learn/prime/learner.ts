@@ -1,0 +1,82 @@
+// The `prime` learners (Dahiya et al. 2024): texts of samples and labels in one space, where a label is a prototype of its
+// text, the samples that carry it and a vector of its own.
+import type { Vocabulary } from '../../data/vocabulary.ts';
+import { badInput } from '../../errors.ts';
+import type { Task } from '../../kernels/pool.ts';
+import { columnCounts } from '../../math/csr.ts';
+import { trainOnThread } from '../epochs.ts';
+import { fingerprint } from '../fingerprint.ts';
+import type { Learner } from '../learner.ts';
+import { loadPrime, primeModel } from './model.ts';
+import { freeVectorCount, options, type Settings } from './options.ts';
+import type { PrimeSetup, Trained } from './train.ts';
+
+/** By label; null where there is no name. */
+function labelTexts(vocabulary: Vocabulary): (string | null)[] {
+  const texts = Array.from(vocabulary, ({ name }) => (name?.trim() ? name : null));
+  if (texts.every((text) => text === null))
+    throw badInput('labels must have names: this learner reads them', {
+      hint: 'give them with --labels FILE (ids and names), or use another learner',
+    });
+  return texts;
+}
+
+/** What tells this run's pieces from those of others. */
+function pieceOf({ texts, labelTexts, labels, settings, seed }: PrimeSetup): string {
+  const words = new TextEncoder().encode(JSON.stringify([texts, labelTexts]));
+  return `prime-${fingerprint([settings, seed], [words, labels.indptr, labels.indices])}`;
+}
+
+function primeLearner(name: string, summary: string, changed: Partial<Settings>): Learner<typeof options> {
+  const own = Object.fromEntries(
+    Object.entries(options).map(([option, described]) => [
+      option,
+      Object.hasOwn(changed, option)
+        ? { ...described, default: changed[option as keyof Settings] }
+        : described,
+    ]),
+  ) as typeof options;
+  return {
+    name,
+    summary,
+    options: own,
+    readsText: true,
+    async train({ features: { texts = [] }, labels, vocabulary }, settings, context) {
+      const setup: PrimeSetup = {
+        texts,
+        labelTexts: labelTexts(vocabulary),
+        labels,
+        settings,
+        seed: context.seed,
+      };
+      const module = import.meta.url.replace(/learner(\.[jt]s)$/, 'train$1');
+      const task: Task<PrimeSetup, undefined, Trained> = { module, name: 'trainPrime' };
+      const trained = await trainOnThread(task, setup, pieceOf(setup), context);
+      const counts = columnCounts(labels);
+      const known = Uint8Array.from(counts, (count, label) =>
+        count > 0 || (settings.unseen && setup.labelTexts[label] !== null) ? 1 : 0,
+      );
+      const prototypes = settings.labels === 'prototype';
+      const free = prototypes && freeVectorCount(settings.freeVectors, labels.cols) > 0;
+      return primeModel({
+        ...trained,
+        known,
+        length: settings.length,
+        make: prototypes ? { centroids: settings.centroids, free } : null,
+        threads: settings.runtimeThreads,
+      });
+    },
+    load: loadPrime,
+  };
+}
+
+export const prime = primeLearner(
+  'prime',
+  'texts and label names in one space, labels as prototypes (PRIME); takes labels it has not seen',
+  {},
+);
+
+export const primeLite = primeLearner('prime-lite', 'prime with one positive per sample and half the batch', {
+  positives: 1,
+  batch: options.batch.default / 2,
+});
