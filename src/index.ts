@@ -8,6 +8,7 @@ export { type Label, Vocabulary } from './data/vocabulary.ts';
 export { UmbelError } from './errors.ts';
 export { compare } from './judge/bootstrap.ts';
 export { evaluate, type Report, rowMetrics } from './judge/evaluate.ts';
+export { type Trial, type Tuned, type TuneOptions, tune } from './judge/tune.ts';
 export {
   Classifier,
   type LabelSense,

@@ -43,6 +43,28 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const delimiter = ['--label-delimiter', '|'];
 
 describe('umbel', () => {
+  it('tries options on rows held back, and says which suit the data', async () => {
+    const tries = ['--try', 'cost=0.5,1', '--try', 'bias=0,1', '--metric', 'P@1'];
+    const found = await umbel(
+      'tune',
+      '--train',
+      'all.csv',
+      '--learner',
+      'one-vs-rest',
+      ...tries,
+      ...delimiter,
+      '--json',
+    );
+    expect(found.code).toBe(0);
+    const { trials, best, train, held, gain } = JSON.parse(found.stdout);
+    expect([train, held, trials.length]).toEqual([54, 6, 4]);
+    expect(trials[0].tried).toEqual({});
+    expect(best.score).toBe(1);
+    expect(gain.difference).toBe(0);
+    const wrong = await umbel('tune', '--train', 'all.csv', '--try', 'cost', ...delimiter);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--try must have the form')]);
+  });
+
   it('goes from a table to a model, suggestions, an evaluation and an explanation', async () => {
     const stats = await json('data', 'stats', 'all.csv', ...delimiter);
     expect((stats.files as object[])[0]).toMatchObject({ rows: 60 });

@@ -14,6 +14,7 @@ import { fail } from './run.ts';
 import { registerSenses } from './senses.ts';
 import { registerServe } from './serve.ts';
 import { registerTrain } from './train.ts';
+import { registerTune } from './tune.ts';
 
 const { version } = createRequire(import.meta.url)('../../package.json') as { version: string };
 
@@ -28,6 +29,7 @@ registerDemo(program);
 registerData(program);
 registerImpute(program);
 registerTrain(program);
+registerTune(program);
 registerPredict(program);
 registerExplain(program);
 registerSenses(program);

@@ -53,6 +53,13 @@ export const once = (name: string) => (text: string, earlier: string | undefined
   return text;
 };
 
+/** For `--set`: one option after the other. */
+export function collectSetting(text: string, settings: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf('=');
+  if (at < 1) throw badUsage('--set must have the form option=value', { value: text });
+  return { ...settings, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
 const wholeNumber = (name: string) => (text: string) => {
   const value = Number(text);
   if (text.trim() === '' || !Number.isSafeInteger(value))

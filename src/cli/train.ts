@@ -17,6 +17,7 @@ import { checkTarget, saveModel } from '../store/folder.ts';
 import { type GroupFlags, readGrouped, reportImputed, splitSettings, withGroupFlags } from './impute.ts';
 import {
   type CommonFlags,
+  collectSetting,
   once,
   type ReadFlags,
   readOptions,
@@ -80,12 +81,6 @@ Examples:
   umbel train --train train.jsonl --set costPositive=0.3 --set text.ngrams=2 --out model
   umbel train --train bibtex-train.arff --out model
   umbel train --train X.trn.npz,Y.trn.npz --labels names.txt --out model`;
-
-function collectSetting(text: string, settings: Record<string, string> = {}): Record<string, string> {
-  const at = text.indexOf('=');
-  if (at < 1) throw badUsage('--set must have the form option=value', { value: text });
-  return { ...settings, [text.slice(0, at)]: text.slice(at + 1) };
-}
 
 async function train(terminal: Terminal, flags: TrainFlags) {
   // What can be wrong is found before the long work starts.

@@ -31,6 +31,9 @@ export interface Estimate {
   disk: number;
 }
 
+/** Values of options to try. */
+export type Tries = Readonly<Record<string, readonly unknown[]>>;
+
 export interface Learner<T extends OptionTable = OptionTable> {
   name: string;
   /** One line for `--help` and the studio. */
@@ -38,6 +41,8 @@ export interface Learner<T extends OptionTable = OptionTable> {
   options: T;
   /** Takes texts as they are, not features made of them. */
   readsText?: boolean;
+  /** What `umbel tune` tries where it is told nothing: what matters most, and depends most on the data. */
+  tries?: Tries;
   /** Whether validation rows are of use; without them such a learner may hold some training rows back. */
   validates?: boolean;
   train(set: TrainingSet, options: OptionsOf<T>, context: TrainContext): Promise<Model>;

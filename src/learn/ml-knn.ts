@@ -131,6 +131,7 @@ export const mlKnn: Learner<typeof options> = {
   summary:
     'the labels of the nearest training samples, with their probabilities (ML-kNN); keeps all of the data',
   options,
+  tries: { k: [5, 10, 20, 40], smoothing: [0.1, 1] },
   async train({ features, labels }, o, context) {
     const points = o.unit ? unitFeatures(features) : features;
     const neighbours = await nearestRows(indexRows(points), points, o.k, { ...context, own: true });

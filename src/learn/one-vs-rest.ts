@@ -175,6 +175,7 @@ export const oneVsRest: Learner<typeof options> = {
   name: 'one-vs-rest',
   summary: 'one linear SVM per label, solved exactly; slow, the reference for the fast learners',
   options,
+  tries: { cost: [0.1, 0.3, 1, 3] },
   async train({ features, labels }, o, context) {
     const x = joinFeatures(unitFeatures(features));
     return model(await trainWeights(x, labels, o, context), o.bias, widthOf(features));

@@ -184,6 +184,7 @@ export const tree: Learner<typeof options> = {
   summary:
     'a tree of linear classifiers (XR-Linear, Parabel): the one to start with, up to millions of labels',
   options,
+  tries: { costPositive: [0.2, 0.4, 1], costNegative: [0.2, 0.4, 1], overlap: [false, true] },
   async train({ features, labels, texts, ids }, given, context) {
     const o = settle(given);
     const trees = await grow(features, labels, o, context);
