@@ -30,9 +30,11 @@ export const options = {
   positives: integer(2, 'labels of each sample that bring others as negatives', { min: 1 }),
   sampling: choice('propensity', ['propensity', 'uniform'], 'rare labels more often, or all alike'),
   alike: flag(true, 'batches of samples that are alike, so that negatives are hard (NGAME)'),
-  learningRate: number(0.002, 'the highest; it rises over the first tenth of the steps, then falls to 0', {
-    min: 0,
-  }),
+  learningRate: number(
+    0,
+    'the highest, reached after a tenth of the steps, then falling; 0: 0.005 for a bag, 0.001 for a transformer, 0.0002 for a pretrained one',
+    { min: 0 },
+  ),
   weightDecay: number(0.01, 'of weights, but not of biases, layer norms and free vectors', { min: 0 }),
   margin: choice(
     'derived',
@@ -44,9 +46,9 @@ export const options = {
   tieGradient: number(0, 'of triplets whose distance lies between the margins', { min: 0, max: 1 }),
   negatives: integer(10, 'the hardest of each sample and label', { min: 1 }),
   aggregate: choice(
-    'hardest',
-    ['hardest', 'active', 'all'],
-    'of triplets: the hardest weighted, the mean of those that cost something, or the sum of all',
+    'active',
+    ['active', 'hardest', 'all'],
+    'of triplets: the mean of those that cost something, the hardest weighted (for pretrained encoders: new ones collapse), or the sum of all',
   ),
   textLoss: flag(true, 'samples also near the texts of their labels'),
   backLoss: flag(true, 'labels also near their samples'),
@@ -63,6 +65,11 @@ export const options = {
 };
 
 export type Settings = OptionsOf<typeof options>;
+
+/** What each encoder learns with where nothing is said. */
+const usualRates = { bag: 0.005, transformer: 0.001, pretrained: 0.0002 };
+
+export const rateOf = ({ learningRate, encoder }: Settings): number => learningRate || usualRates[encoder];
 
 /** Free vectors for so many labels: a power of two, because labels share them by halves of halves. */
 export function freeVectorCount(asked: number, labels: number): number {

@@ -25,7 +25,7 @@ import {
   primeObjective,
   sequences,
 } from './network.ts';
-import { freeVectorCount, type Settings } from './options.ts';
+import { freeVectorCount, rateOf, type Settings } from './options.ts';
 import { longestOf, sameTexts, TokenFeeds, vectorsOf } from './tokens.ts';
 
 export interface PrimeSetup {
@@ -62,7 +62,7 @@ export const trainPrime: EpochJob<PrimeSetup, Trained> = (setup) => async (_, re
   breathe();
   const machine = await openMachine(setup, reading, breathe);
   const rate = linearRate({
-    rate: o.learningRate,
+    rate: rateOf(o),
     steps: total,
     warmup: Math.min(500, Math.floor(total / 10)),
   });
