@@ -28,6 +28,7 @@ const browserEntry = 'browser.ts';
 /** Imported on demand: threads, which a page does without, and packages that it may name in an import map. */
 const notForPages = [
   'kernels/pool.ts',
+  'search/approximate.ts',
   'snowball-stemmers',
   'onnxruntime-node',
   'onnxruntime-web',

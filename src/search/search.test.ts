@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { rowIndices, rowValues } from '../math/csr.ts';
 import type { Dense } from '../math/dense.ts';
 import { Random } from '../math/random.ts';
+import { approximateSearch, canApproximate, recallOf } from './approximate.ts';
 import { exactSearch } from './exact.ts';
+import { openSearch } from './open.ts';
 import { slowSearch } from './reference.ts';
 
 /** Rows of normal numbers; of whole ones where ties are wanted. */
@@ -90,5 +92,54 @@ describe('exact search', () => {
     const search = await exactSearch(draw(4, 3, 'normal', 1));
     const signal = AbortSignal.abort();
     await expect(search.search(draw(1, 3, 'normal', 1), { top: 1, signal })).rejects.toThrow('cancelled');
+  });
+});
+
+describe.runIf(canApproximate())('approximate search', () => {
+  const vectors = draw(3000, 16, 'normal', 'approximate');
+  const queries = draw(60, 16, 'normal', 'near');
+
+  it('finds what it was asked to find, says how much, and gives exact products', async () => {
+    const search = await approximateSearch(vectors, { sample: queries });
+    expect(search.recall).toBeGreaterThanOrEqual(0.95);
+    const truth = await slowSearch(vectors).search(queries, { top: 10 });
+    const found = await search.search(queries, { top: 10, threads: 2 });
+    expect(recallOf(found, truth)).toBe(search.recall);
+    for (let row = 0; row < queries.rows; row++)
+      rowIndices(found, row).forEach((label, rank) => {
+        const at = rowIndices(truth, row).indexOf(label);
+        if (at >= 0) expect(rowValues(found, row)[rank]).toBeCloseTo(rowValues(truth, row)[at], 4);
+      });
+  });
+
+  it('is the same when it is built again, and when it is saved and loaded', async () => {
+    const first = await approximateSearch(vectors);
+    const saved = await first.save();
+    expect((await (await approximateSearch(vectors)).save()).graph).toEqual(saved.graph);
+    const loaded = await approximateSearch(vectors, { saved });
+    expect(loaded.recall).toBe(first.recall);
+    expect(await loaded.search(queries, { top: 5 })).toEqual(await first.search(queries, { top: 5 }));
+  });
+
+  it('leaves out what is excluded and still finds as many as asked for', async () => {
+    const search = await approximateSearch(vectors);
+    const excluded = new Uint8Array(3000);
+    const nearest = await search.search(queries, { top: 3 });
+    for (const label of nearest.indices) excluded[label] = 1;
+    const others = await search.search(queries, { top: 3, excluded });
+    expect(others.indices).toHaveLength(180);
+    expect(others.indices.some((label) => excluded[label])).toBe(false);
+    expect((await search.search(draw(0, 16, 'normal', 0), { top: 3 })).rows).toBe(0);
+  });
+
+  it('is chosen above a size, exactness below', async () => {
+    const many = await openSearch(vectors, { limit: 1000, recall: 0.5 });
+    expect(many.recall).toBeLessThanOrEqual(1);
+    expect(many).toHaveProperty('save');
+    const few = await openSearch(vectors);
+    expect(few.recall).toBe(1);
+    expect(await few.search(queries, { top: 2 })).toEqual(
+      await (await exactSearch(vectors)).search(queries, { top: 2 }),
+    );
   });
 });

@@ -7,7 +7,7 @@ import { Session } from '../../nn/session.ts';
 import type { Feeds } from '../../nn/train.ts';
 import { type Json, type PartReader, type PartWriter, type Tensors, vector } from '../../parts.ts';
 import { breathe, checkCancelled } from '../../progress.ts';
-import { exactSearch } from '../../search/exact.ts';
+import { openSearch } from '../../search/open.ts';
 import type { VectorSearch } from '../../search/search.ts';
 import { Subwords } from '../../text/subwords.ts';
 import type { Model } from '../learner.ts';
@@ -46,7 +46,7 @@ export async function primeModel(parts: PrimeParts): Promise<Model> {
     width: { sparse: 0, dense: 0 },
     async predict({ texts = [] }, { top, excluded, threads, signal, progress }) {
       checkCancelled(signal);
-      search ??= exactSearch(ofLabels);
+      search ??= openSearch(ofLabels);
       const told = (done: number) =>
         progress?.({ phase: 'predict', done, total: texts.length, unit: 'rows' });
       const queries = await encode(texts, async (done) => {
