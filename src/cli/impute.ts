@@ -6,6 +6,7 @@ import type { ReadOptions } from '../data/format.ts';
 import { readDataset, writeSamples } from '../data/formats.ts';
 import { leaveOutUngrouped, readGroups } from '../data/groups-file.ts';
 import { badInput } from '../errors.ts';
+import { choiceOf } from '../learn/impute/assignment.ts';
 import {
   type Grouped,
   type ImputedSet,
@@ -167,13 +168,13 @@ function* evidenceOf(imputed: ImputedSet, dataset: Dataset, grouped: Grouped): G
         yield { ...record, instances: Array.from(rowIndices(groups.members, group), idOf) };
         continue;
       }
-      const [from, to] = [assignment.starts[pair], assignment.starts[pair + 1]];
-      const margin = assignment.margins[pair];
+      const { places, similarities, margin } = choiceOf(assignment, pair);
+      const members = rowIndices(groups.members, group);
       yield {
         ...record,
-        instances: Array.from(assignment.rows.subarray(from, to), idOf),
-        similarities: Array.from(assignment.similarities.subarray(from, to), short),
-        margin: Number.isNaN(margin) ? null : short(margin),
+        instances: places.map((place) => idOf(members[place])),
+        similarities: similarities.map(short),
+        margin: margin === null ? null : short(margin),
       };
     }
   }

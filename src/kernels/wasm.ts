@@ -136,25 +136,19 @@ export interface Kernels {
     iterations: number,
     step: number,
   ): void;
-  chooseMembers(
-    groups: number,
+  keepScores(
     count: number,
-    bounds: number,
     firsts: number,
     dots: number,
     pairs: number,
-    starts: number,
-    chosen: number,
-    similarities: number,
-    margins: number,
+    offsets: number,
+    scores: number,
   ): void;
-  markChosen(
-    groups: number,
+  takeMarks(
     count: number,
-    bounds: number,
     firsts: number,
     pairs: number,
-    starts: number,
+    offsets: number,
     chosen: number,
     marks: number,
   ): void;

@@ -278,51 +278,20 @@ function multiplySums(
   }
 }
 
-/**
- * The best places of each group, as many as the pair has room for from its `starts` on: which members they are, their
- * dot products, and how far the last is ahead of the best that was left out (not a number where none was). Dot products
- * of chosen places are used up.
- */
-export function chooseMembers(
-  groups: usize,
+/** Keeps the dot products of each pair's places, from its offset on. */
+export function keepScores(
   count: u32,
-  bounds: usize,
   firsts: usize,
   dots: usize,
   pairs: usize,
-  starts: usize,
-  chosen: usize,
-  similarities: usize,
-  margins: usize,
+  offsets: usize,
+  scores: usize,
 ): void {
   for (let j: u32 = 0; j < count; j++) {
-    const first = load<u32>(firsts + (j << 2));
     const last = load<u32>(firsts + (j << 2), 4);
-    const row = load<u32>(bounds + (load<u32>(groups + (j << 2)) << 2));
-    const pair = load<u32>(pairs + (j << 2)) << 2;
-    const end = load<u32>(starts + pair, 4) << 2;
-    let worst: f64 = NaN;
-    for (let out = load<u32>(starts + pair) << 2; out < end; out += 4) {
-      const best = bestOf(dots, first, last);
-      worst = load<f64>(dots + (best << 3));
-      store<u32>(chosen + out, row + best - first);
-      store<f32>(similarities + out, <f32>worst);
-      store<f64>(dots + (best << 3), -Infinity);
+    let out = scores + (load<u32>(offsets + (load<u32>(pairs + (j << 2)) << 2)) << 2);
+    for (let i = load<u32>(firsts + (j << 2)); i < last; i++, out += 4) {
+      store<f32>(out, <f32>load<f64>(dots + (i << 3)));
     }
-    const next = bestOf(dots, first, last);
-    store<f32>(margins + pair, <f32>(next === last ? NaN : worst - load<f64>(dots + (next << 3))));
   }
-}
-
-/** The first place of the largest dot product, `end` where all are taken (minus infinity). */
-function bestOf(dots: usize, start: u32, end: u32): u32 {
-  let best = end;
-  let least = -Infinity;
-  for (let i = start; i < end; i++) {
-    const dot = load<f64>(dots + (i << 3));
-    if (!(dot > least)) continue;
-    best = i;
-    least = dot + tie * Math.abs(dot);
-  }
-  return best;
 }

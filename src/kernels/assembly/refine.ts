@@ -4,25 +4,19 @@
 /** What a row is in a fold. */
 const heldOut: i8 = 0;
 
-/** Marks the places of each group that were chosen before. */
-export function markChosen(
-  groups: usize,
+/** Copies the marks of each pair's places, which lie from its offset on. */
+export function takeMarks(
   count: u32,
-  bounds: usize,
   firsts: usize,
   pairs: usize,
-  starts: usize,
+  offsets: usize,
   chosen: usize,
   marks: usize,
 ): void {
-  memory.fill(marks, 0, load<u32>(firsts + (count << 2)));
   for (let j: u32 = 0; j < count; j++) {
-    const first = load<u32>(firsts + (j << 2)) - load<u32>(bounds + (load<u32>(groups + (j << 2)) << 2));
-    const pair = load<u32>(pairs + (j << 2)) << 2;
-    const end = load<u32>(starts + pair, 4);
-    for (let p = load<u32>(starts + pair); p < end; p++) {
-      store<u8>(marks + first + load<u32>(chosen + (p << 2)), 1);
-    }
+    const first = load<u32>(firsts + (j << 2));
+    const from = chosen + load<u32>(offsets + (load<u32>(pairs + (j << 2)) << 2));
+    memory.copy(marks + first, from, load<u32>(firsts + (j << 2), 4) - first);
   }
 }
 

@@ -4,14 +4,9 @@ import type { Groups } from '../../data/group.ts';
 import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
 
 export interface Assignment {
-  /** Pairs + 1 offsets into `rows`. */
-  starts: Uint32Array;
-  /** The members chosen, the best first. */
-  rows: Uint32Array;
-  /** Of each chosen member to its label. */
-  similarities: Float32Array;
-  /** By how much the last chosen member of a pair is ahead of the best that was not; not a number where none was left. */
-  margins: Float32Array;
+  scores: Scores;
+  /** One for every score: whether that member gets that label. */
+  chosen: Uint8Array;
 }
 
 export interface PairsByLabel {
@@ -43,34 +38,86 @@ export function pairsByLabel(labels: Csr): PairsByLabel {
   return { starts, groups, weights, pairs };
 }
 
-export const groupSizes = ({ rows, indptr }: Pattern): Uint32Array =>
-  Uint32Array.from({ length: rows }, (_, group) => indptr[group + 1] - indptr[group]);
-
-/** Where the members of each pair begin: one member, or as many as the group carries the label (and has members). */
-export function chosenStarts(labels: Csr, sizes: Uint32Array, assign: 'best' | 'top-r'): Uint32Array {
-  const starts = new Uint32Array(nnz(labels) + 1);
-  for (let group = 0; group < labels.rows; group++) {
-    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
-      const wanted = assign === 'best' ? 1 : labels.values[pair];
-      starts[pair + 1] = starts[pair] + Math.min(wanted, sizes[group]);
-    }
-  }
-  return starts;
+/** What is known about every pair and each member of its group: values from the pair's offset on. */
+export interface Scores {
+  offsets: Uint32Array;
+  values: Float32Array;
 }
 
-/** rows x labels: what the assignment makes of the data set. */
-export function assignedLabels(
+export function scoreOffsets(members: Pattern, labels: Pattern): Uint32Array {
+  const offsets = new Uint32Array(nnz(labels) + 1);
+  for (let group = 0; group < labels.rows; group++) {
+    const size = members.indptr[group + 1] - members.indptr[group];
+    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++)
+      offsets[pair + 1] = offsets[pair] + size;
+  }
+  return offsets;
+}
+
+/** The best members of every pair: one, or (`top-r`) as many as the group carries the label; the first of equals. */
+export function chooseBest(
   { members, labels }: Pick<Groups, 'members' | 'labels'>,
-  { starts, rows }: Assignment,
+  { offsets, values }: Scores,
+  assign: 'best' | 'top-r',
+): Uint8Array {
+  const chosen = new Uint8Array(values.length);
+  for (let group = 0; group < labels.rows; group++) {
+    const size = members.indptr[group + 1] - members.indptr[group];
+    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
+      const wanted = assign === 'best' ? 1 : Math.min(size, labels.values[pair]);
+      for (let r = 0; r < wanted; r++) chosen[bestOf(values, chosen, offsets[pair], offsets[pair + 1])] = 1;
+    }
+  }
+  return chosen;
+}
+
+/** The first of the largest values that are not taken. */
+function bestOf(values: Float32Array, taken: Uint8Array, from: number, to: number): number {
+  let best = -1;
+  for (let i = from; i < to; i++) if (taken[i] === 0 && (best < 0 || values[i] > values[best])) best = i;
+  return best;
+}
+
+/** What a person wants to know of a pair: places of its chosen members in the group, the best first, and why them. */
+export function choiceOf(
+  { scores: { offsets, values }, chosen }: Assignment,
+  pair: number,
+): { places: number[]; similarities: number[]; margin: number | null } {
+  const [own, marks] = [values, chosen].map((all) => all.subarray(offsets[pair], offsets[pair + 1]));
+  const order = Array.from(own.keys()).sort((a, b) => marks[b] - marks[a] || own[b] - own[a] || a - b);
+  const places = order.filter((place) => marks[place] === 1);
+  const [last, next] = [own[places[places.length - 1]], own[order[places.length]]];
+  // Negative where the label had to make room for others.
+  return {
+    places,
+    similarities: places.map((place) => own[place]),
+    margin: next === undefined || last === undefined ? null : last - next,
+  };
+}
+
+/** rows x labels: what the choice makes of the data set. */
+export function chosenLabels(
+  { members, labels }: Pick<Groups, 'members' | 'labels'>,
+  { scores: { offsets }, chosen }: Assignment,
 ): Pattern {
+  const each = (visit: (row: number, label: number) => void) => {
+    for (let group = 0; group < labels.rows; group++) {
+      const first = members.indptr[group];
+      for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++)
+        for (let i = offsets[pair]; i < offsets[pair + 1]; i++)
+          if (chosen[i] === 1) visit(members.indices[first + i - offsets[pair]], labels.indices[pair]);
+    }
+  };
   const indptr = new Uint32Array(members.cols + 1);
-  for (const row of rows) indptr[row + 1]++;
+  each((row) => {
+    indptr[row + 1]++;
+  });
   for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
   const next = indptr.slice();
-  const indices = new Uint32Array(rows.length);
-  for (let pair = 0; pair < nnz(labels); pair++) {
-    for (let p = starts[pair]; p < starts[pair + 1]; p++) indices[next[rows[p]]++] = labels.indices[pair];
-  }
+  const indices = new Uint32Array(indptr[members.cols]);
+  each((row, label) => {
+    indices[next[row]++] = label;
+  });
   return sortedOnce({ rows: members.cols, cols: labels.cols, indptr, indices });
 }
 

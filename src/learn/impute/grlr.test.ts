@@ -5,13 +5,23 @@ import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices, unitRows } from '.
 import { Random } from '../../math/random.ts';
 import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
-import { assignedLabels } from './assignment.ts';
-import { assignNearest, type GrlrOptions } from './grlr.ts';
+import { choiceOf, chooseBest, chosenLabels } from './assignment.ts';
+import { type GrlrOptions, scoreNearest } from './grlr.ts';
 import { impute, imputeOptions } from './impute.ts';
 import { centredRows, dot, labelDirection } from './reference.ts';
 
 const context = { seed: 1, threads: 1, progress: quiet };
-const usual: GrlrOptions = { iterations: 20, step: 0.1, centre: false, weightByCount: true, assign: 'best' };
+const usual: GrlrOptions = { iterations: 20, step: 0.1, centre: false, weightByCount: true };
+
+async function assignNearest(
+  x: Csr,
+  groups: Pick<Groups, 'members' | 'labels'>,
+  o: GrlrOptions,
+  { assign = 'best' as 'best' | 'top-r', threads = 1 } = {},
+) {
+  const scores = await scoreNearest(x, groups, o, { ...context, threads });
+  return { scores, chosen: chooseBest(groups, scores, assign) };
+}
 
 function csr(rows: readonly (readonly number[])[], cols: number): Csr {
   const builder = new CsrBuilder('values');
@@ -61,10 +71,12 @@ const unit = (v: number[]) => {
 
 /** The share of pairs whose first chosen member really has the label. */
 async function accuracy({ x, labels, groups }: ReturnType<typeof planted>, o: GrlrOptions) {
-  const assigned = await assignNearest(x, groups, o, context);
+  const assigned = await assignNearest(x, groups, o);
   let right = 0;
-  for (let pair = 0; pair < nnz(groups.labels); pair++) {
-    const row = assigned.rows[assigned.starts[pair]];
+  for (let pair = 0, group = 0; pair < nnz(groups.labels); pair++) {
+    while (groups.labels.indptr[group + 1] <= pair) group++;
+    const [place] = choiceOf(assigned, pair).places;
+    const row = rowIndices(groups.members, group)[place];
     if (rowIndices(labels, row).includes(groups.labels.indices[pair])) right++;
   }
   return right / nnz(groups.labels);
@@ -90,30 +102,31 @@ const anyOptions = fc.record({
   step: fc.constantFrom(0.1, 0.5),
   centre: fc.boolean(),
   weightByCount: fc.boolean(),
-  assign: fc.constantFrom('best' as const, 'top-r' as const),
 });
+const anyAssign = fc.constantFrom('best' as const, 'top-r' as const);
 
 describe('the members a label goes to', () => {
   it('are as similar to it as the reference says, and none left out is more similar', async () => {
     await fc.assert(
-      fc.asyncProperty(smallSet, anyOptions, async ({ x, groups }, o) => {
-        const found = await assignNearest(x, groups, o, context);
+      fc.asyncProperty(smallSet, anyOptions, anyAssign, async ({ x, groups }, o, assign) => {
+        const found = await assignNearest(x, groups, o, { assign });
         const points = centredRows(x, o.centre);
         for (let group = 0; group < groups.members.rows; group++) {
           for (let pair = groups.labels.indptr[group]; pair < groups.labels.indptr[group + 1]; pair++) {
             const { direction } = labelDirection(x, groups, groups.labels.indices[pair], o, context.seed);
             const members = [...rowIndices(groups.members, group)];
             const similarity = (row: number) => dot(direction, points[row]);
-            const chosen = [...found.rows.subarray(found.starts[pair], found.starts[pair + 1])];
-            const wanted = o.assign === 'best' ? 1 : Math.min(groups.labels.values[pair], members.length);
+            const { places, similarities, margin } = choiceOf(found, pair);
+            const chosen = places.map((place) => members[place]);
+            const wanted = assign === 'best' ? 1 : Math.min(groups.labels.values[pair], members.length);
             expect(chosen.length).toBe(wanted);
             chosen.forEach((row, rank) => {
-              expect(found.similarities[found.starts[pair] + rank]).toBeCloseTo(similarity(row), 5);
+              expect(similarities[rank]).toBeCloseTo(similarity(row), 5);
             });
             const rest = members.filter((row) => !chosen.includes(row)).map(similarity);
             const last = similarity(chosen[wanted - 1]);
-            if (rest.length === 0) expect(found.margins[pair]).toBeNaN();
-            else expect(found.margins[pair]).toBeCloseTo(last - Math.max(...rest), 5);
+            if (rest.length === 0) expect(margin).toBeNull();
+            else expect(margin).toBeCloseTo(last - Math.max(...rest), 5);
             expect(last).toBeGreaterThanOrEqual(Math.max(...rest) - 1e-6);
           }
         }
@@ -124,8 +137,8 @@ describe('the members a label goes to', () => {
 
   it('are the same for any number of threads', async () => {
     const set = planted(3, 1, 4, 1, 400, 30);
-    const one = await assignNearest(set.x, set.groups, usual, context);
-    expect(await assignNearest(set.x, set.groups, usual, { ...context, threads: 3 })).toEqual(one);
+    const one = await assignNearest(set.x, set.groups, usual);
+    expect(await assignNearest(set.x, set.groups, usual, { threads: 3 })).toEqual(one);
   });
 
   it('are found where they are planted, as often as expected', async () => {
@@ -160,15 +173,15 @@ describe('the members a label goes to', () => {
   it('are the labels themselves in groups of one', async () => {
     const set = planted(3, 1, 1, 1, 200, 20);
     for (const iterations of [0, 20]) {
-      const found = await assignNearest(set.x, set.groups, { ...usual, iterations }, context);
-      expect(assignedLabels(set.groups, found)).toEqual(set.labels);
+      const found = await assignNearest(set.x, set.groups, { ...usual, iterations });
+      expect(chosenLabels(set.groups, found)).toEqual(set.labels);
     }
   });
 
   it('are one for every group and label where groups do not overlap', async () => {
     const set = planted(3, 1, 4, 2, 400, 30);
-    const found = await assignNearest(set.x, set.groups, usual, context);
-    expect(nnz(assignedLabels(set.groups, found))).toBe(nnz(set.groups.labels));
+    const found = await assignNearest(set.x, set.groups, usual);
+    expect(nnz(chosenLabels(set.groups, found))).toBe(nnz(set.groups.labels));
   });
 
   it('do not depend on the lengths of rows given to `impute`', async () => {
@@ -249,7 +262,7 @@ describe('the direction of a label', () => {
     const x = csr([[], [], []], 2);
     const groups = groupRows(pattern([[1, 2]], 3), pattern([[], [0], []], 1), 'list');
     expect(labelDirection(x, groups, 0, usual, 1).direction).toEqual(new Float64Array(2));
-    expect([...(await assignNearest(x, groups, usual, context)).rows]).toEqual([1]);
+    expect([...(await assignNearest(x, groups, usual)).chosen]).toEqual([1, 0]);
   });
 });
 

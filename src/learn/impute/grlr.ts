@@ -4,8 +4,8 @@ import type { Groups } from '../../data/group.ts';
 import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
-import type { Assignment } from './assignment.ts';
-import { choose, gather, type LabelTask, overLabels, type PlaceOptions, runLabels } from './places.ts';
+import type { Scores } from './assignment.ts';
+import { gather, keep, type LabelTask, overLabels, type PlaceOptions, runLabels } from './places.ts';
 
 export interface GrlrOptions extends PlaceOptions {
   iterations: number;
@@ -15,16 +15,16 @@ export interface GrlrOptions extends PlaceOptions {
 const task: LabelTask<GrlrOptions> = { module: import.meta.url, name: 'prepareAssign' };
 
 /**
- * The nearest members of every group for each of its labels; `x` has unit rows. Its columns from `labelFeatures` on
+ * How near each member of a group is to each of its labels; `x` has unit rows. Its columns from `labelFeatures` on
  * stand for labels, and are hidden from their own.
  */
-export const assignNearest = (
+export const scoreNearest = (
   x: Csr,
   groups: Pick<Groups, 'members' | 'labels'>,
   options: GrlrOptions,
   context: Context,
   labelFeatures?: number,
-): Promise<Assignment> => runLabels(task, x, groups, options, { labelFeatures }, context);
+): Promise<Scores> => runLabels(task, x, groups, options, { labelFeatures }, context);
 
 export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label) => {
   const { memory, options } = setup;
@@ -48,7 +48,7 @@ export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label)
     const turning = [at.sums, at.shares, at.dots, at.pulls, count, at.firsts, weights, at.nearest] as const;
     kernels.turnDirection(...rows, ...turning, options.iterations, options.step);
   }
-  choose(kernels, setup, at, label);
+  keep(kernels, setup, at, label);
 });
 
 /**

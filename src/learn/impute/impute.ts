@@ -8,10 +8,10 @@ import { choice, flag, integer, number, type OptionsOf } from '../../options.ts'
 import type { Context } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
 import type { TrainingSet } from '../learner.ts';
-import { type Assignment, assignedLabels } from './assignment.ts';
+import { type Assignment, chooseBest, chosenLabels } from './assignment.ts';
 import { chooseMethod } from './auto.ts';
 import { type Correction, checkGroups, pinGroups } from './corrections.ts';
-import { assignNearest } from './grlr.ts';
+import { scoreNearest } from './grlr.ts';
 import { assignPlus } from './plus.ts';
 
 /** Those that `auto` chooses from; it prefers the first of equals. */
@@ -23,8 +23,8 @@ export const imputeOptions = {
     'auto',
     imputeMethods,
     'baseline: every member gets all labels of its group; eagle-0: the member nearest to the mean of the groups with ' +
-      'the label; eagle: that mean is first turned towards the nearest members; eagle-plus: rare features, other ' +
-      'labels and classifiers decide too; auto: tries them on some groups',
+      'the label; eagle: that mean is first turned towards the nearest members; eagle-plus: classifiers, other ' +
+      'labels and what no label claims decide too; auto: tries them on some groups',
   ),
   iterations: integer(20, 'how often eagle turns', { min: 0 }),
   step: number(0.1, 'how far it turns each time', { min: 0 }),
@@ -35,12 +35,7 @@ export const imputeOptions = {
     'a label goes to the best member of a group, or (always in eagle-plus) to as many as the group carries it',
   ),
   dropUnlabelled: flag(false, 'leave out instances that get no label; otherwise they are negatives for all'),
-  labelRounds: integer(2, 'rounds of eagle-plus in which members are known by their other labels too', {
-    min: 0,
-  }),
-  classifierRounds: integer(1, 'rounds of eagle-plus in which classifiers choose in groups not seen', {
-    min: 0,
-  }),
+  rounds: integer(4, 'how often at most classifiers choose anew in eagle-plus', { min: 0 }),
 };
 export type ImputeOptions = OptionsOf<typeof imputeOptions>;
 
@@ -97,18 +92,19 @@ export async function impute(
 ): Promise<Imputed> {
   const x = joinFeatures(unitFeatures(features));
   const assigned = (method: Imputed['method'], assignment: Assignment): Imputed => {
-    return { labels: assignedLabels(groups, assignment), assignment, method, reasons: [] };
+    return { labels: chosenLabels(groups, assignment), assignment, method, reasons: [] };
+  };
+  const nearest = async (method: Imputed['method'], iterations: number) => {
+    const scores = await scoreNearest(x, groups, { ...o, iterations, centre: false }, context);
+    return assigned(method, { scores, chosen: chooseBest(groups, scores, o.assign) });
   };
   switch (o.method) {
     case 'baseline':
       return { labels: baselineLabels(groups), method: 'baseline', reasons: [] };
     case 'eagle-0':
-      return assigned(
-        'eagle-0',
-        await assignNearest(x, groups, { ...o, iterations: 0, centre: false }, context),
-      );
+      return nearest('eagle-0', 0);
     case 'eagle':
-      return assigned('eagle', await assignNearest(x, groups, { ...o, centre: false }, context));
+      return nearest('eagle', o.iterations);
     case 'eagle-plus':
       return assigned('eagle-plus', await assignPlus(x, groups, o, context));
     case 'auto': {

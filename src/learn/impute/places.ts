@@ -3,18 +3,16 @@
 import type { Groups } from '../../data/group.ts';
 import { runJobs, type Task } from '../../kernels/pool.ts';
 import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
-import { type Csr, columnCounts, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
+import { type Csr, columnCounts, nnz, type Pattern } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
 import { ownScratch } from '../tree/chain.ts';
-import { type Assignment, chosenStarts, groupSizes, type PairsByLabel, pairsByLabel } from './assignment.ts';
+import { type PairsByLabel, pairsByLabel, type Scores, scoreOffsets } from './assignment.ts';
 
 export interface PlaceOptions {
   /** Whether the mean of all rows is subtracted from each. */
   centre: boolean;
   /** Whether a group that carries a label r times counts r times. */
   weightByCount: boolean;
-  /** `best`: one member for every group and label; `top-r`: as many as the group carries the label. */
-  assign: 'best' | 'top-r';
 }
 
 /** What every thread is given: addresses, sizes, and the options of the work to be done. */
@@ -32,10 +30,10 @@ export interface Setup<O> {
   groups: number;
   weights: number;
   pairs: number;
-  starts: number;
+  /** Of each pair, where the scores of its members begin; and which of them were chosen before. */
+  offsets: number;
+  scores: number;
   chosen: number;
-  similarities: number;
-  margins: number;
   sizes: LabelSizes;
   groupCount: number;
   /** Of each label, the number and the mean of a feature that it must not see. */
@@ -62,26 +60,26 @@ export type LabelTask<O> = Task<Setup<O>, LabelRange, number>;
 
 /** What a run starts from beside the groups. */
 interface Given {
-  /** Is improved; without it every pair gets a choice. */
-  previous?: Assignment;
+  /** Members chosen so far, one mark for each score. */
+  chosen?: Uint8Array;
   /** Features that stand for the labels, from this column on, are hidden from their own label. */
   labelFeatures?: number;
   /** Whether the work looks at more groups than those of the label. */
   allGroups?: boolean;
 }
 
-/** Runs a task over all labels; `x` has one row per sample. */
+/** What a task says of every pair and each of its members; `x` has one row per sample. */
 export async function runLabels<O extends PlaceOptions>(
   task: LabelTask<O>,
   x: Csr,
   { members, labels }: Pick<Groups, 'members' | 'labels'>,
   options: O,
-  { previous, labelFeatures, allGroups = false }: Given,
+  { chosen, labelFeatures, allGroups = false }: Given,
   context: Context,
-): Promise<Assignment> {
+): Promise<Scores> {
   const pairs = pairsByLabel(labels);
-  const starts = previous?.starts ?? chosenStarts(labels, groupSizes(members), options.assign);
-  const size = starts[starts.length - 1];
+  const offsets = scoreOffsets(members, labels);
+  const size = offsets[offsets.length - 1];
   const { mean, meanDots, meanSquare } = meanProducts(x, options.centre);
   const numbers = byFrequency(x);
   const { indptr, cells } = cellsOf(x, members, numbers);
@@ -98,10 +96,9 @@ export async function runLabels<O extends PlaceOptions>(
     groups: arena.place(pairs.groups),
     weights: arena.place(options.weightByCount ? pairs.weights : pairs.weights.map(() => 1)),
     pairs: arena.place(pairs.pairs),
-    starts: arena.place(starts),
-    chosen: arena.place(previous ? positionsOf(members, labels, previous) : new Uint32Array(size)),
-    similarities: arena.place(previous?.similarities ?? new Float32Array(size)),
-    margins: arena.place(previous?.margins ?? new Float32Array(nnz(labels))),
+    offsets: arena.place(offsets),
+    scores: arena.allocate(4 * size),
+    chosen: chosen ? arena.place(chosen) : 0,
     sizes,
     groupCount: members.rows,
     hidden:
@@ -127,13 +124,7 @@ export async function runLabels<O extends PlaceOptions>(
       context.progress({ phase: 'impute', done, total: labels.cols, unit: 'labels' });
     },
   });
-  const { buffer } = arena.memory;
-  return {
-    starts,
-    rows: new Uint32Array(buffer, setup.chosen, size).map((position) => members.indices[position]),
-    similarities: new Float32Array(buffer, setup.similarities, size).slice(),
-    margins: new Float32Array(buffer, setup.margins, nnz(labels)).slice(),
-  };
+  return { offsets, values: new Float32Array(arena.memory.buffer, setup.scores, size).slice() };
 }
 
 /** Offsets of a thread's work space, which has room for the largest label. */
@@ -226,11 +217,9 @@ export function gather(
   return { features, meanSquare: meanSquare - hiddenMean * hiddenMean };
 }
 
-/** Keeps the best places of each group. */
-export function choose(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label: LabelPlaces): void {
-  const results = [setup.starts, setup.chosen, setup.similarities, setup.margins] as const;
-  const groups = [label.list, label.count, setup.bounds, at.firsts] as const;
-  kernels.chooseMembers(...groups, at.dots, label.pairs, ...results);
+/** Keeps what was found about every place. */
+export function keep(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label: LabelPlaces): void {
+  kernels.keepScores(label.count, at.firsts, at.dots, label.pairs, setup.offsets, setup.scores);
 }
 
 /** The mean row, each row's dot product with it, and its own with itself; zeros where nothing is to be centred. */
@@ -273,18 +262,6 @@ function cellsOf(x: Csr, members: Pattern, numbers: Uint32Array) {
     }
   }
   return { indptr, cells };
-}
-
-/** Where the chosen rows stand in the list of all groups' members. */
-function positionsOf(members: Pattern, labels: Csr, { starts, rows }: Assignment): Uint32Array {
-  const positions = new Uint32Array(rows.length);
-  for (let group = 0; group < members.rows; group++) {
-    const first = members.indptr[group];
-    const own = rowIndices(members, group);
-    const end = starts[labels.indptr[group + 1]];
-    for (let p = starts[labels.indptr[group]]; p < end; p++) positions[p] = first + own.indexOf(rows[p]);
-  }
-  return positions;
 }
 
 function largestLabel({ starts, places, entries }: LabelSizes) {

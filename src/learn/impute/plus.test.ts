@@ -48,17 +48,17 @@ async function imputed(sparse: Csr, labels: Pattern, options: Partial<ImputeOpti
 }
 
 describe('eagle-plus', () => {
-  it('gains by what the paper has not, by other labels, and by classifiers', async () => {
+  it('gains by what the paper has not, and by classifiers', async () => {
     const { sparse, labels } = words(1200, 1);
     const of = async (options: Partial<ImputeOptions>) =>
       share((await imputed(sparse, labels, options)).labels, labels);
     const eagle = await of({ method: 'eagle' });
-    const centred = await of({ method: 'eagle-plus', labelRounds: 0, classifierRounds: 0 });
-    const known = await of({ method: 'eagle-plus', labelRounds: 2, classifierRounds: 0 });
+    const centred = await of({ method: 'eagle-plus', rounds: 0 });
+    const once = await of({ method: 'eagle-plus', rounds: 1 });
     const whole = await of({ method: 'eagle-plus' });
     expect(centred).toBeGreaterThan(eagle + 0.3);
-    expect(known).toBeGreaterThan(centred + 0.02);
-    expect(whole).toBeGreaterThan(known + 0.01);
+    expect(once).toBeGreaterThan(centred + 0.03);
+    expect(whole).toBeGreaterThan(once + 0.01);
   });
 
   it('gives a label to as many members as the group carries it', async () => {

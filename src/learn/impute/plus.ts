@@ -1,6 +1,5 @@
-// Beyond the paper (`eagle-plus`): rare features weigh more, the mean is subtracted, a label goes to as many members as
-// the group carries it, members are known by their other labels too, and classifiers choose anew in groups they have not
-// seen.
+// Beyond the paper (`eagle-plus`): rare features weigh more, the mean is subtracted, classifiers choose anew in groups
+// they have not seen, knowing members by their other labels too, and the labels of a group compete for its members.
 import type { Groups } from '../../data/group.ts';
 import {
   type Csr,
@@ -13,37 +12,56 @@ import {
   unitRows,
 } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
-import { type Assignment, assignedLabels } from './assignment.ts';
-import { assignNearest } from './grlr.ts';
+import { type Assignment, chooseBest, chosenLabels, type Scores } from './assignment.ts';
+import { compete } from './compete.ts';
+import { scoreNearest } from './grlr.ts';
 import { refine } from './refine.ts';
 
 export interface PlusOptions {
-  /** Rounds in which the labels chosen so far are features. */
-  labelRounds: number;
-  /** Rounds of classifiers. */
-  classifierRounds: number;
+  /** Rounds of classifiers at most. */
+  rounds: number;
 }
 
-const start = { iterations: 0, step: 0, centre: true, weightByCount: true, assign: 'top-r' } as const;
+const start = { iterations: 0, step: 0, centre: true, weightByCount: true } as const;
 const classifier = { folds: 3, negatives: 1, cost: 0.4 };
+/** A round that changes a smaller share of the choices is the last. */
+const stable = 0.05;
 
 export async function assignPlus(
   x: Csr,
   groups: Pick<Groups, 'members' | 'labels'>,
-  o: PlusOptions,
+  { rounds }: PlusOptions,
   context: Context,
 ): Promise<Assignment> {
   const features = rareFirst(x);
   const weight = labelWeight(groups);
-  const known = (chosen: Assignment) => withLabels(features, assignedLabels(groups, chosen), weight);
-  let chosen = await assignNearest(features, groups, start, context);
-  for (let round = 0; round < o.labelRounds; round++) {
-    chosen = await assignNearest(known(chosen), groups, start, context, x.cols);
+  const nearest = await scoreNearest(features, groups, start, context);
+  let assigned = { scores: nearest, chosen: chooseBest(groups, nearest, 'top-r') };
+  for (let round = 0; round < rounds; round++) {
+    const known = withLabels(features, chosenLabels(groups, assigned), weight);
+    const found = await refine(known, groups, assigned.chosen, x.cols, { ...classifier, round }, context);
+    // Each round draws other folds: their mean tells more than the last.
+    if (round > 0) average(found, assigned.scores, round);
+    const next = compete(groups, found);
+    const changed = changedShare(next.chosen, assigned.chosen);
+    assigned = next;
+    if (changed < stable) break;
   }
-  for (let round = 0; round < o.classifierRounds; round++) {
-    chosen = await refine(known(chosen), groups, chosen, x.cols, { ...classifier, round }, context);
+  return assigned;
+}
+
+/** Makes `found` the mean of itself and of the rounds before it. */
+function average({ values: found }: Scores, { values: before }: Scores, rounds: number): void {
+  for (let i = 0; i < found.length; i++) found[i] = (before[i] * rounds + found[i]) / (rounds + 1);
+}
+
+function changedShare(chosen: Uint8Array, before: Uint8Array): number {
+  let [all, changed] = [0, 0];
+  for (let i = 0; i < chosen.length; i++) {
+    all += chosen[i];
+    if (chosen[i] > before[i]) changed++;
   }
-  return chosen;
+  return changed / Math.max(1, all);
 }
 
 /**

@@ -4,10 +4,10 @@ import type { Groups } from '../../data/group.ts';
 import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
-import type { Assignment } from './assignment.ts';
+import type { Scores } from './assignment.ts';
 import {
-  choose,
   gather,
+  keep,
   type LabelPlaces,
   type LabelTask,
   overLabels,
@@ -34,26 +34,26 @@ const task: LabelTask<Options> = { module: import.meta.url, name: 'prepareRefine
 export function refine(
   x: Csr,
   groups: Pick<Groups, 'members' | 'labels'>,
-  previous: Assignment,
+  chosen: Uint8Array,
   labelFeatures: number,
   options: RefineOptions,
   context: Context,
-): Promise<Assignment> {
-  const placed: Options = { ...options, centre: false, weightByCount: false, assign: 'top-r' };
-  return runLabels(task, x, groups, placed, { previous, labelFeatures, allGroups: true }, context);
+): Promise<Scores> {
+  const placed: Options = { ...options, centre: false, weightByCount: false };
+  return runLabels(task, x, groups, placed, { chosen, labelFeatures, allGroups: true }, context);
 }
 
 export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => {
-  const { memory, options, starts } = setup;
+  const { memory, options } = setup;
   const { count } = label;
   const folds = Math.min(options.folds, count);
-  // One group has none to learn from: its choice stays.
+  // One group has none to learn from: nothing is known.
   if (folds < 2) return;
   const random = new Random(setup.seed, 'refine', options.round, label.label);
   const groups = listGroups(setup, at, label, random);
   const { features } = gather(kernels, setup, at, label.label, at.list, groups);
   const places = new Uint32Array(memory.buffer, at.firsts, groups + 1)[groups];
-  kernels.markChosen(at.list, count, setup.bounds, at.firsts, label.pairs, starts, setup.chosen, at.marks);
+  kernels.takeMarks(count, at.firsts, label.pairs, setup.offsets, setup.chosen, at.marks);
   const foldOf = new Uint8Array(memory.buffer, at.folds, groups);
   random.permutation(count).forEach((group, i) => {
     foldOf[group] = i % folds;
@@ -67,7 +67,7 @@ export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => 
     kernels.solvePlaces(places, ...rows, ...work, options.cost, bias, epsilon, passes, random.uint32());
     kernels.scoreFold(count, at.firsts, at.folds, fold, ...rows, bias, at.dots);
   }
-  choose(kernels, setup, at, label);
+  keep(kernels, setup, at, label);
 });
 
 /** The groups of the label, followed by some without it; returns how many. */

@@ -1,0 +1,107 @@
+// The labels of one group compete for its members: what classifiers say of each label alone is turned into a choice for
+// the whole group, in which labels that nothing is known about and members that nothing was chosen for meet.
+import type { Groups } from '../../data/group.ts';
+import { columnCounts } from '../../math/csr.ts';
+import { type Assignment, chooseBest, type Scores } from './assignment.ts';
+
+/** Where groups do not say how often they carry a label, members above this margin get it too. */
+const alsoAbove = -0.6;
+/** A label that one group carries alone goes to so many members at least, if no other label claims them. */
+const guesses = 3;
+/** How much of its margin a label may lose for a member that would have none. */
+const dearest = 1;
+
+/**
+ * Scores are margins of classifiers, zeros for labels that one group carries alone; those become, here, minus the
+ * largest margin of any other label.
+ */
+export function compete({ members, labels }: Pick<Groups, 'members' | 'labels'>, scores: Scores): Assignment {
+  const { offsets, values } = scores;
+  const chosen = chooseBest({ members, labels }, scores, 'top-r');
+  const counted = labels.values.some((count) => count > 1);
+  const carriers = columnCounts(labels);
+  for (let group = 0; group < labels.rows; group++) {
+    const pairs = Array.from(
+      { length: labels.indptr[group + 1] - labels.indptr[group] },
+      (_, i) => labels.indptr[group] + i,
+    );
+    const table: Table = {
+      size: members.indptr[group + 1] - members.indptr[group],
+      margins: pairs.map((pair) => values.subarray(offsets[pair], offsets[pair + 1])),
+      marks: pairs.map((pair) => chosen.subarray(offsets[pair], offsets[pair + 1])),
+    };
+    const alone = pairs.flatMap((pair, i) => (carriers[labels.indices[pair]] === 1 ? i : []));
+    const others = pairs.flatMap((pair, i) => (carriers[labels.indices[pair]] > 1 ? i : []));
+    if (!counted) for (const i of others) addAbove(table, i);
+    if (others.length > 0)
+      placeUnknown(
+        table,
+        others,
+        alone.map((i) => ({ label: i, count: labels.values[pairs[i]] })),
+      );
+    fillEmpty(table);
+  }
+  return { scores, chosen };
+}
+
+/** One group: of each of its labels, the margins and the marks of its members. */
+interface Table {
+  size: number;
+  margins: Float32Array[];
+  marks: Uint8Array[];
+}
+
+function addAbove({ margins, marks }: Table, label: number): void {
+  margins[label].forEach((margin, member) => {
+    if (margin > alsoAbove) marks[label][member] = 1;
+  });
+}
+
+/** Labels of this group alone go to the members that others claim least. */
+function placeUnknown(
+  { size, margins, marks }: Table,
+  others: number[],
+  unknown: { label: number; count: number }[],
+): void {
+  if (unknown.length === 0) return;
+  const claims = Float32Array.from({ length: size }, (_, member) =>
+    others.reduce((most, label) => Math.max(most, margins[label][member]), Number.NEGATIVE_INFINITY),
+  );
+  const taken = Array.from({ length: size }, (_, member) =>
+    others.some((label) => marks[label][member] === 1),
+  );
+  const order = Array.from({ length: size }, (_, member) => member).sort(
+    (a, b) => Number(taken[a]) - Number(taken[b]) || claims[a] - claims[b] || a - b,
+  );
+  const free = taken.filter((is) => !is).length;
+  for (const { label, count } of unknown) {
+    marks[label].fill(0);
+    margins[label].set(claims.map((claim) => -claim));
+    for (const member of order.slice(0, Math.max(count, Math.min(guesses, free)))) marks[label][member] = 1;
+  }
+}
+
+/** Every member that has no label takes one from a member that has several: the one that loses least by it. */
+function fillEmpty({ size, margins, marks }: Table): void {
+  const has = new Uint32Array(size);
+  for (const own of marks)
+    own.forEach((mark, member) => {
+      has[member] += mark;
+    });
+  for (let empty = 0; empty < size; empty++) {
+    if (has[empty] > 0) continue;
+    let [least, from, label] = [dearest, -1, -1];
+    for (let l = 0; l < marks.length; l++) {
+      for (let member = 0; member < size; member++) {
+        const loss = margins[l][member] - margins[l][empty];
+        if (marks[l][member] === 0 || has[member] < 2 || loss >= least) continue;
+        [least, from, label] = [loss, member, l];
+      }
+    }
+    if (label < 0) continue;
+    marks[label][from] = 0;
+    marks[label][empty] = 1;
+    has[from]--;
+    has[empty]++;
+  }
+}
