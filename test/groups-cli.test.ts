@@ -7,6 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const main = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js');
 let folder: string;
+const runtime = await import('onnxruntime-node').then(
+  () => true,
+  () => false,
+);
 
 function umbel(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
@@ -96,6 +100,33 @@ describe('umbel, where only groups carry labels', () => {
       '--json',
     );
     expect(suggested.stdout).toContain('fruit');
+  });
+
+  it.runIf(runtime)('trains a network on groups as bags, and suggests labels for bags', async () => {
+    const small = ['hidden=16', 'concepts=2', 'learningRate=0.02', 'epochs=20'].flatMap((set) => [
+      '--set',
+      set,
+    ]);
+    const { code, stderr } = await umbel('train', '--learner', 'miml', ...input, ...small, '--out', 'bags');
+    expect(code, stderr).toBe(0);
+    await writeLines('unlabelled.jsonl', [{ group: 'new', instances: ['s0', 's2'] }]);
+    const asked = ['--model', 'bags', '--top', '2', '--json'];
+    const bag = await umbel(
+      'predict',
+      ...asked,
+      '--input',
+      'instances.jsonl',
+      '--groups',
+      'unlabelled.jsonl',
+    );
+    const [answer] = JSON.parse(bag.stdout).predictions;
+    expect(answer.id).toBe('new');
+    expect(answer.labels.map(({ label }: { label: string }) => label).sort()).toEqual(['fruit', 'metal']);
+    const drawn = await umbel('labels', 'picture', '--model', 'bags', '--out', 'labels.png', '--width', '1');
+    expect([drawn.code, (await readFile(join(folder, 'labels.png'))).subarray(1, 4).toString()]).toEqual([
+      0,
+      'PNG',
+    ]);
   });
 
   it('says why it chose a method', async () => {

@@ -11,6 +11,7 @@ import { loadModel, saveModel } from '../store/folder.ts';
 import { heatMapPage, heatMapPng } from './heat-map.ts';
 import { type CommonFlags, once, positiveInteger, type Terminal, verb, withCommonFlags } from './run.ts';
 import { color, formatCount, table } from './terminal.ts';
+import { tiled } from './tiles.ts';
 
 interface LabelsFlags extends CommonFlags {
   model: string;
@@ -27,7 +28,7 @@ export function registerLabels(program: Command): void {
   withCommonFlags(list).action(verb(listLabels));
   const map = labels
     .command('map')
-    .description('how alike labels are to a model that gives them places (gmvae)')
+    .description('how alike labels are to a model that gives them places (gmvae, miml)')
     .requiredOption('--model <folder>', 'a trained model')
     .option('--top <n>', 'how many, the most frequent first', positiveInteger('top'), 200)
     .option('--out <file>', 'a heat map (.html, .png) or the numbers (.csv, .json)', once('out'))
@@ -39,6 +40,13 @@ Examples:
   umbel labels map --model model --top 50 --out similarities.csv`,
     );
   withCommonFlags(map).action(verb(mapLabels));
+  const picture = labels
+    .command('picture')
+    .description('what each label looks like to a model of images (miml): its embedding as an image')
+    .requiredOption('--model <folder>', 'a trained model')
+    .requiredOption('--out <file>', 'a .png', once('out'))
+    .option('--width <n>', 'pixels across an image (default: images are square)', positiveInteger('width'));
+  withCommonFlags(picture).action(verb(drawLabels));
   for (const [name, description] of [
     ['exclude', 'never predict these labels again'],
     ['allow', 'predict these labels again'],
@@ -97,6 +105,22 @@ async function mapLabels(terminal: Terminal, flags: LabelsFlags & { top: number;
     );
   await write?.(labels, similarities);
   return { labels, groups, closest, out: flags.out };
+}
+
+async function drawLabels(terminal: Terminal, flags: LabelsFlags & { out: string; width?: number }) {
+  if (extname(flags.out).toLowerCase() !== '.png')
+    throw badUsage('--out must end in .png', { value: flags.out });
+  const { labels, vectors } = (await loadModel(flags.model)).labelVectors();
+  const file = await AtomicFile.create(flags.out);
+  try {
+    await file.write(heatMapPng(tiled(vectors, flags.width)));
+    await file.close();
+  } catch (error) {
+    await file.abort();
+    throw error;
+  }
+  terminal.say(`${formatCount(labels.length)} labels, from left to right: ${color.bold(flags.out)}`);
+  return { labels, out: flags.out };
 }
 
 type MapWriter = (labels: LabelMap['labels'], similarities: Dense) => Promise<void>;

@@ -5,6 +5,7 @@ import Papa from 'papaparse';
 import { collect, type Sample, type SampleStream } from '../data/dataset.ts';
 import { AtomicFile, extensionOf } from '../data/file.ts';
 import { openSamples } from '../data/formats.ts';
+import { readGroups } from '../data/groups-file.ts';
 import { badUsage } from '../errors.ts';
 import type { Classifier, Suggestion } from '../learn/classifier.ts';
 import { checkCancelled } from '../progress.ts';
@@ -28,6 +29,7 @@ interface PredictFlags extends CommonFlags, ReadFlags {
   model: string;
   input?: string;
   text?: string;
+  groups?: string;
   out?: string;
   top: number;
   threshold?: number;
@@ -48,6 +50,10 @@ export function registerPredict(program: Command): void {
     .requiredOption('--model <folder>', 'a trained model', once('model'))
     .option('--text <text>', 'one text', once('text'))
     .option('--input <file>', 'a file in any format; labels in it are ignored', once('input'))
+    .option(
+      '--groups <file>',
+      'lines {"group", "instances"}: labels for each group, by a model that takes bags',
+    )
     .option('--top <k>', 'labels per input', positiveInteger('top'), 5)
     .option('--threshold <score>', 'leave out labels that score lower', fraction('threshold'))
     .option('--out <file>', 'write .jsonl (one input a line) or .csv (one suggestion a line)', once('out'))
@@ -66,16 +72,21 @@ async function predict(terminal: Terminal, flags: PredictFlags) {
   if (flags.text !== undefined && flags.input !== undefined) {
     throw badUsage('give --text or --input, not both', { value: flags.input });
   }
+  if (flags.groups !== undefined && flags.input === undefined)
+    throw badUsage('--groups must come with --input', { value: flags.groups });
   const render = flags.out ? rendererFor(flags.out) : undefined;
   const classifier = await loadModel(flags.model);
   const reading = readOptions(flags, terminal);
   const source = await openInputs(flags, classifier, reading, terminal.signal);
   classifier.checkDeclared(source.width);
+  const answers = flags.groups
+    ? predictGroups(classifier, source, flags.groups, flags, terminal)
+    : predictAll(classifier, source, flags, terminal);
   const file = flags.out ? await AtomicFile.create(flags.out) : undefined;
   const kept: Prediction[] = [];
   let done = 0;
   try {
-    for await (const predictions of predictAll(classifier, source, flags, terminal)) {
+    for await (const predictions of answers) {
       if (file && render) await file.write(render(predictions));
       else if (flags.json) kept.push(...predictions);
       else for (const [i, prediction] of predictions.entries()) terminal.say(show(prediction, done + i + 1));
@@ -140,6 +151,21 @@ async function* predictAll(
       labels: suggestions,
     }));
   }
+}
+
+/** All of the samples are read first: the members of a group may be anywhere among them. */
+async function* predictGroups(
+  classifier: Classifier,
+  source: SampleStream,
+  file: string,
+  { top, threshold }: PredictFlags,
+  { threads, signal, note }: Terminal,
+): AsyncGenerator<Prediction[]> {
+  const { features, texts, ...dataset } = await collect(source);
+  const { names, members } = await readGroups(file, dataset, { signal, note });
+  const inputs = { texts, features: { ...features, bags: members } };
+  const labels = await classifier.suggest(inputs, { top, threshold, threads, signal });
+  yield labels.map((suggestions, group) => ({ id: names[group], labels: suggestions }));
 }
 
 function show({ id, text, labels }: Prediction, row: number): string {

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { Dataset } from '../data/dataset.ts';
 import { readDataset } from '../data/formats.ts';
+import { bagSamples } from '../data/group.ts';
 import { readIdList, readLabels } from '../data/labels.ts';
 import type { Vocabulary } from '../data/vocabulary.ts';
 import { badUsage, UmbelError } from '../errors.ts';
@@ -55,7 +56,7 @@ export function registerTrain(program: Command): void {
     .option('--set <option=value>', 'an option, as umbel options lists them; repeatable', collectSetting)
     .option(
       '--groups <file>',
-      'the labels of groups of samples, where the samples have none (umbel impute --help)',
+      'the labels of groups of samples, where the samples have none (umbel impute --help); miml takes groups as bags',
     )
     .option('--impute <method>', `how groups give their labels to samples: ${imputeMethods.join(', ')}`)
     .option('--labels <file>', 'label names: TSV, CSV, JSONL, SKOS, or one name per line')
@@ -80,11 +81,14 @@ Examples:
   umbel train --train titles.csv --columns text=title,labels=subjects --out model
   umbel train --train train.jsonl --set costPositive=0.3 --set text.ngrams=2 --out model
   umbel train --train bibtex-train.arff --out model
-  umbel train --train X.trn.npz,Y.trn.npz --labels names.txt --out model`;
+  umbel train --train X.trn.npz,Y.trn.npz --labels names.txt --out model
+  umbel train --learner miml --train images.npy --groups albums.jsonl --out model`;
 
 async function train(terminal: Terminal, flags: TrainFlags) {
   // What can be wrong is found before the long work starts.
-  await findLearner(flags.learner);
+  const { takesBags } = await findLearner(flags.learner);
+  const asBags = takesBags === true && flags.impute === undefined;
+  if (asBags) refuseAlone(flags, '--impute', ['evidence', 'corrections']);
   await checkTarget(flags.out);
   const started = performance.now();
   const reading = readOptions(flags, terminal);
@@ -110,6 +114,10 @@ async function train(terminal: Terminal, flags: TrainFlags) {
     impute:
       grouped &&
       (async (set) => {
+        if (asBags) {
+          reportSkipped(reading, terminal);
+          return bagSamples(set, grouped.groups);
+        }
         const imputed = await imputeSet(set, grouped, imputing, terminal);
         reportSkipped(reading, terminal);
         imputation = await reportImputed(imputed, dataset, grouped, flags, terminal);
@@ -146,12 +154,21 @@ async function readTraining(
   flags: TrainFlags,
   reading: ReturnType<typeof readOptions>,
 ): Promise<{ dataset: Dataset; grouped?: Grouped }> {
-  const { groups, train, impute } = flags;
+  const { groups, train } = flags;
   if (groups !== undefined) return readGrouped(train, { ...flags, groups }, reading);
-  const needless = { impute, evidence: flags.evidence, corrections: flags.corrections };
-  for (const [name, value] of Object.entries(needless))
-    if (value !== undefined) throw badUsage(`--${name} must come with --groups`, { value });
+  refuseAlone(flags, '--groups', ['impute', 'evidence', 'corrections']);
   return { dataset: await readDataset(train, reading) };
+}
+
+/** Flags that mean nothing without another. */
+function refuseAlone(
+  flags: TrainFlags,
+  other: string,
+  names: readonly ('impute' | 'evidence' | 'corrections')[],
+): void {
+  for (const name of names)
+    if (flags[name] !== undefined)
+      throw badUsage(`--${name} must come with ${other}`, { value: flags[name] });
 }
 
 /** Says what training will need, and refuses what this machine cannot hold. */

@@ -33,12 +33,16 @@ export interface Features {
   sparse?: Csr;
   dense?: Dense;
   texts?: string[];
+  /** inputs x rows: the rows (instances) of each input, where inputs are bags; otherwise every row is one. */
+  bags?: Pattern;
 }
 
 export interface Dataset {
   rows: number;
   /** rows x vocabulary.size */
   labels: Pattern;
+  /** How often a sample carries each of its labels, in their order, where it may be more than once: in bags. */
+  labelCounts?: Float32Array;
   vocabulary: Vocabulary;
   ids?: string[];
   texts?: string[];
@@ -110,10 +114,12 @@ function stack(rows: Float32Array[]): Dense {
 /** The given rows, in the given order; the vocabulary is shared. */
 export function selectSamples(dataset: Dataset, rows: ArrayLike<number>): Dataset {
   const pick = <T>(list: T[] | undefined) => list && Array.from(rows, (row) => list[row]);
+  const { labels, labelCounts } = dataset;
   return {
     ...dataset,
     rows: rows.length,
-    labels: selectRows(dataset.labels, rows),
+    labels: selectRows(labels, rows),
+    labelCounts: labelCounts && selectRows({ ...labels, values: labelCounts }, rows).values,
     ids: pick(dataset.ids),
     texts: pick(dataset.texts),
     groups: pick(dataset.groups),
@@ -121,7 +127,14 @@ export function selectSamples(dataset: Dataset, rows: ArrayLike<number>): Datase
   };
 }
 
-export function selectFeatures({ sparse, dense, texts }: Features, rows: ArrayLike<number>): Features {
+export function selectFeatures(features: Features, rows: ArrayLike<number>): Features {
+  const { sparse, dense, texts, bags } = features;
+  if (bags) {
+    const own = selectRows(bags, rows);
+    const indices = Uint32Array.from(own.indices.keys());
+    const taken = { ...own, cols: indices.length, indices };
+    return { ...selectFeatures({ sparse, dense, texts }, own.indices), bags: taken };
+  }
   return {
     sparse: sparse && selectRows(sparse, rows),
     dense: dense && selectDenseRows(dense, rows),

@@ -13,7 +13,7 @@ import {
 } from '../math/csr.ts';
 import { type Dense, denseRow, unitDenseRows } from '../math/dense.ts';
 import { Random } from '../math/random.ts';
-import type { Features } from './dataset.ts';
+import type { Dataset, Features } from './dataset.ts';
 
 export interface Groups {
   names: string[];
@@ -173,4 +173,19 @@ export function mergeLabels(members: Pattern, labels: Pattern, merge: Merge): Cs
 export function baselineLabels({ members, labels }: Pick<Groups, 'members' | 'labels'>): Pattern {
   const { values: _ones, ...known } = mergeLabels(transpose(members), labels, 'set');
   return known;
+}
+
+/** A data set of bags: each group is one sample, its members are the sample's instances. */
+export function bagSamples<T extends Dataset>(dataset: T, { names, members, labels }: Groups): T {
+  const { values, ...carried } = labels;
+  return {
+    ...dataset,
+    rows: names.length,
+    ids: names,
+    texts: undefined,
+    groups: undefined,
+    labels: { ...carried, cols: dataset.vocabulary.size },
+    labelCounts: values,
+    features: { ...dataset.features, bags: members },
+  };
 }

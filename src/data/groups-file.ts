@@ -132,7 +132,8 @@ function parseRecord(line: string): GroupRecord {
   const { group, instances, labels } = record;
   if (typeof group !== 'string' || group === '')
     throw badInput('group must be a string that is not empty', { value: String(group) });
-  const lists = { instances: idList('instances', instances), labels: idList('labels', labels) };
+  // Groups to be predicted have no labels yet.
+  const lists = { instances: idList('instances', instances), labels: idList('labels', labels ?? []) };
   if (lists.instances.length === 0) throw badInput('instances must not be empty', { value: '[]' });
   return { group, ...lists };
 }

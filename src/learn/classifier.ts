@@ -5,6 +5,7 @@ import type { Vocabulary } from '../data/vocabulary.ts';
 import { badInput, badUsage } from '../errors.ts';
 import { inNode } from '../kernels/wasm.ts';
 import { CsrBuilder, columnCounts, type Pattern, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
+import type { Dense } from '../math/dense.ts';
 import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
 import { checkCancelled, type Progress, quiet } from '../progress.ts';
@@ -144,6 +145,7 @@ export class Classifier {
     const { preparation, features } = learner.readsText
       ? Preparation.ofPlainText(dataset)
       : await Preparation.fit(dataset, all, context);
+    checkBags(features, learner);
     checkCancelled(context.signal);
     const vectorised = performance.now();
     const prepared = { ...dataset, features };
@@ -184,6 +186,7 @@ export class Classifier {
     const lanes = inNode ? threads : 1;
     const running = { threads: lanes, signal, progress };
     const features = await this.#features(inputs, running);
+    checkBags(features, await findLearner(this.learner));
     return this.#model.predict(features, { ...running, top, excluded: this.#excluded() });
   }
 
@@ -248,11 +251,20 @@ export class Classifier {
   /** How alike the labels are to the model, the most frequent ones at most. */
   labelMap(top = 200): LabelMap {
     checkPositive('top', top);
-    const places = this.#model.labelVectors?.();
-    if (!places)
-      throw badUsage('model must give labels a place', { value: this.learner, hint: 'train gmvae' });
     const { vocabulary, counts } = this;
-    return mapLabels({ ...places, vocabulary, counts }, top);
+    return mapLabels({ ...this.#places(), vocabulary, counts }, top);
+  }
+
+  /** Where labels lie to the model, one row each; of `miml`, in the space of its instances. */
+  labelVectors(): { labels: string[]; vectors: Dense } {
+    const { labels, vectors } = this.#places();
+    return { labels: Array.from(labels, (column) => this.vocabulary.label(column).id), vectors };
+  }
+
+  #places() {
+    const places = this.#model.labelVectors?.();
+    if (places) return places;
+    throw badUsage('model must give labels a place', { value: this.learner, hint: 'train gmvae or miml' });
   }
 
   /** Labels as vectors, for neighbours and maps; made anew at every call. */
@@ -357,20 +369,25 @@ function checkLabelled({ labels }: Dataset): void {
   if (labels.indices.length === 0) throw badInput('training data must have at least one label');
 }
 
+function checkBags({ bags }: Features, { name, takesBags }: Learner): void {
+  if (bags && !takesBags)
+    throw badUsage('bags of instances must go to a learner that takes them, like miml', { value: name });
+}
+
 function checkPositive(name: string, value: number): void {
   if (!Number.isInteger(value) || value < 1) throw badUsage(`${name} must be a positive integer`, { value });
 }
 
 /** Inputs with the columns of the training data. */
 function fitted(inputs: Features, width: Width): Features {
-  const { sparse, dense, texts } = inputs;
+  const { sparse, dense, texts, bags } = inputs;
   if (texts) return { texts };
   const seen = widthOf(inputs);
   // Sparse columns that these rows do not reach are zeros.
   const given = sparse !== undefined || width.sparse === 0;
   const fits = given && seen.sparse <= width.sparse && seen.dense === width.dense;
   if (!fits) throw otherFeatures(width, seen);
-  return { sparse: sparse && { ...sparse, cols: width.sparse }, dense };
+  return { sparse: sparse && { ...sparse, cols: width.sparse }, dense, bags };
 }
 
 /** Without the labels that the training data do not know. */

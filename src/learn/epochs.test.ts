@@ -22,7 +22,7 @@ async function plan(scores: number[] | undefined, o: Partial<EpochPlan> = {}): P
     epochs: 6,
     steps: 4,
     patience: 0,
-    select: 'accuracy',
+    select: ['accuracy'],
     async run(at, told) {
       epoch = at;
       for (let i = 0; i < 4; i++) told(await steps.run({}, { rate: 0.1 }));

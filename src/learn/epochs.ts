@@ -27,8 +27,8 @@ export interface EpochPlan {
   steps: number;
   /** Epochs without a better score after which training stops; 0: never. */
   patience: number;
-  /** The score to go by. */
-  select: string;
+  /** The scores to go by, each where those before it are equal. */
+  select: readonly string[];
   /** What an earlier run left. */
   kept?: Tensors;
   /** Makes the steps of an epoch, counted from 0, and tells of each. */
@@ -74,14 +74,24 @@ export async function runEpochs(plan: EpochPlan, report: (message: EpochReport) 
 }
 
 /** One epoch further; equal scores are no better. */
-function advance(before: Course, scores: Scores | undefined, select: string, trainer: Trainer): Course {
+function advance(
+  before: Course,
+  scores: Scores | undefined,
+  select: readonly string[],
+  trainer: Trainer,
+): Course {
   const epochs = before.epochs + 1;
-  if (scores && before.scores && !(scores[select] > before.scores[select])) return { ...before, epochs };
+  if (scores && before.scores && !isBetter(scores, before.scores, select)) return { ...before, epochs };
   const weights = Array.from(trainer.weights(), ([value, numbers]): [string, Float32Array] => [
     value.name ?? '',
     numbers.slice(),
   ]);
   return { epochs, chosen: epochs, scores, weights: new Map(weights) };
+}
+
+function isBetter(scores: Scores, than: Scores, select: readonly string[]): boolean {
+  const deciding = select.find((name) => scores[name] !== than[name]);
+  return deciding !== undefined && scores[deciding] > than[deciding];
 }
 
 /** The course's weights by the inputs they stand for. */

@@ -9,8 +9,8 @@ export const widthOf = ({ sparse, dense }: Features): Width => ({
   dense: dense?.cols ?? 0,
 });
 
-export const inputRows = ({ sparse, dense, texts }: Features): number =>
-  sparse?.rows ?? dense?.rows ?? texts?.length ?? 0;
+export const inputRows = ({ sparse, dense, texts, bags }: Features): number =>
+  (bags ?? sparse ?? dense)?.rows ?? texts?.length ?? 0;
 
 /** Rows of length one, sparse and dense parts each on their own; zero rows stay zero. */
 export function unitFeatures({ sparse, dense }: Features): Features {

@@ -45,6 +45,8 @@ export interface Learner<T extends OptionTable = OptionTable> {
   tries?: Tries;
   /** Whether validation rows are of use; without them such a learner may hold some training rows back. */
   validates?: boolean;
+  /** Whether it takes bags: features with several rows (instances) to an input. */
+  takesBags?: boolean;
   train(set: TrainingSet, options: OptionsOf<T>, context: TrainContext): Promise<Model>;
   /** What `train` will need; throws `too-large` where it cannot fit at all. */
   estimate?(set: TrainingSet, options: OptionsOf<T>, threads: number): Estimate;

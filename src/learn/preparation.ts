@@ -2,9 +2,11 @@
 // training data, saved with the model, applied to every input.
 import type { Dataset, Features } from '../data/dataset.ts';
 import { badInput } from '../errors.ts';
-import { flag, type OptionTable } from '../options.ts';
+import type { Pattern } from '../math/csr.ts';
+import { choice, flag, type OptionTable } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
 import type { Context } from '../progress.ts';
+import { splitSentences } from '../text/sentences.ts';
 import { textOptions, Vectoriser } from '../text/vectoriser.ts';
 import { fitScaling, type Scaling, standardise } from './scaling.ts';
 
@@ -15,9 +17,15 @@ export type Inputs = string[] | Pick<Dataset, 'texts' | 'features'>;
 export type Running = Pick<Context, 'threads' | 'signal'> & Partial<Pick<Context, 'progress'>>;
 
 const textPrefix = 'text.';
+const splitName = 'text.split';
 
 export const preparationOptions: OptionTable = {
   ...Object.fromEntries(Object.entries(textOptions).map(([name, option]) => [textPrefix + name, option])),
+  [splitName]: choice(
+    'none',
+    ['none', 'sentences'],
+    'sentences: each text is a bag of its sentences, for learners that take bags',
+  ),
   'dense.standardise': flag(true, 'give dense columns mean 0 and deviation 1, by the training data'),
 };
 
@@ -27,17 +35,24 @@ export class Preparation {
   /** Texts go to the model as they are. */
   readonly plainText: boolean;
   readonly #scaling: Scaling | undefined;
+  /** Whether texts are bags of sentences. */
+  readonly #split: boolean;
 
-  private constructor(vectoriser?: Vectoriser, scaling?: Scaling, plainText = false) {
+  private constructor(
+    vectoriser?: Vectoriser,
+    scaling?: Scaling,
+    { plainText = false, split = false }: { plainText?: boolean; split?: boolean } = {},
+  ) {
     this.vectoriser = vectoriser;
     this.plainText = plainText;
     this.#scaling = scaling;
+    this.#split = split;
   }
 
   /** For a learner that reads texts itself. */
   static ofPlainText({ texts }: Dataset): { preparation: Preparation; features: Features } {
     if (!texts) throw badInput('training data must have text for this learner');
-    return { preparation: new Preparation(undefined, undefined, true), features: { texts } };
+    return { preparation: new Preparation(undefined, undefined, { plainText: true }), features: { texts } };
   }
 
   /** Learns from a data set; `options` are checked values of `preparationOptions`. */
@@ -52,22 +67,34 @@ export class Preparation {
       return { preparation: new Preparation(undefined, scaling), features: { ...features, dense } };
     }
     if (!texts) throw badInput('training data must have text or features');
-    const ofText = Object.entries(options).filter(([name]) => name.startsWith(textPrefix));
+    const isOfText = (name: string) => name.startsWith(textPrefix) && name !== splitName;
+    const ofText = Object.entries(options).filter(([name]) => isOfText(name));
     const chosen = ofText.map(([name, value]) => [name.slice(textPrefix.length), value]);
-    const { vectoriser, features: sparse } = await Vectoriser.fit(texts, Object.fromEntries(chosen), context);
-    return { preparation: new Preparation(vectoriser, scaling), features: { sparse, dense } };
+    const split = options[splitName] === 'sentences';
+    if (split && dense)
+      throw badInput('texts beside dense features must be whole', { hint: 'text.split=none' });
+    const pieces = split ? bagsOfSentences(texts) : { texts, bags: undefined };
+    const fitted = await Vectoriser.fit(pieces.texts, Object.fromEntries(chosen), context);
+    return {
+      preparation: new Preparation(fitted.vectoriser, scaling, { split }),
+      features: { sparse: fitted.features, dense, bags: pieces.bags },
+    };
   }
 
   async apply(inputs: Inputs, running: Running): Promise<Features> {
     const { texts, features = {} } = Array.isArray(inputs) ? { texts: inputs } : inputs;
     if (this.plainText) return { texts: checkTexts(texts) };
+    if (this.#split && features.bags)
+      throw badInput('texts in groups must be whole: the model splits each into its sentences');
+    const pieces = this.#split ? bagsOfSentences(checkTexts(texts)) : { texts, bags: features.bags };
     const sparse = this.vectoriser
-      ? await this.vectoriser.transform(checkTexts(texts), running)
+      ? await this.vectoriser.transform(checkTexts(pieces.texts), running)
       : features.sparse;
     const scaling = this.#scaling;
     // Another number of columns is refused by the classifier, which knows what the model takes.
     const fits = scaling && features.dense?.cols === scaling.mean.length;
-    return { sparse, dense: fits && features.dense ? standardise(features.dense, scaling) : features.dense };
+    const dense = fits && features.dense ? standardise(features.dense, scaling) : features.dense;
+    return { sparse, dense, bags: pieces.bags };
   }
 
   async save(parts: PartWriter): Promise<Json> {
@@ -76,24 +103,36 @@ export class Preparation {
       await parts.write('dense', { mean: vector(mean), scale: vector(scale) });
     }
     const text = this.vectoriser ? await this.vectoriser.save(parts) : null;
-    return { text, standardised: this.#scaling !== undefined, plainText: this.plainText };
+    const { plainText } = this;
+    return { text, standardised: this.#scaling !== undefined, plainText, split: this.#split };
   }
 
   static async load(config: Json, parts: PartReader): Promise<Preparation> {
-    const { text, standardised, plainText } = config as {
+    const { text, standardised, ...how } = config as {
       text: Json;
       standardised: boolean;
       /** Absent in older models. */
       plainText?: boolean;
+      split?: boolean;
     };
     const vectoriser = text === null ? undefined : await Vectoriser.load(text, parts);
-    if (!standardised) return new Preparation(vectoriser, undefined, plainText);
+    if (!standardised) return new Preparation(vectoriser, undefined, how);
     const { mean, scale } = await parts.read('dense');
-    return new Preparation(vectoriser, {
-      mean: mean.data as Float32Array,
-      scale: scale.data as Float32Array,
-    });
+    const scaling = { mean: mean.data as Float32Array, scale: scale.data as Float32Array };
+    return new Preparation(vectoriser, scaling, how);
   }
+}
+
+/** All sentences one after the other, and which of them each text has; a text without any is one empty sentence. */
+function bagsOfSentences(texts: readonly string[]): { texts: string[]; bags: Pattern } {
+  const split = texts.map((text) => splitSentences(text));
+  const all = split.flatMap((sentences) => (sentences.length > 0 ? sentences : ['']));
+  const indptr = new Uint32Array(texts.length + 1);
+  split.forEach(({ length }, i) => {
+    indptr[i + 1] = indptr[i] + Math.max(length, 1);
+  });
+  const indices = Uint32Array.from(all.keys());
+  return { texts: all, bags: { rows: texts.length, cols: all.length, indptr, indices } };
 }
 
 function checkTexts(texts: readonly string[] | undefined): string[] {

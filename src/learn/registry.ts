@@ -10,6 +10,7 @@ const loaders: Record<string, () => Promise<Learner>> = {
   prime: async () => (await import('./prime/learner.ts')).prime,
   'prime-lite': async () => (await import('./prime/learner.ts')).primeLite,
   tree: async () => (await import('./tree/learner.ts')).tree,
+  miml: async () => (await import('./miml/learner.ts')).miml,
 };
 
 /** What is trained where nothing else is asked for. */

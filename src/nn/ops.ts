@@ -128,7 +128,8 @@ const integers = (numbers: readonly number[]): Value => constant(numbers, [numbe
 export function reshape(x: Value, shape: Shape): Value {
   if (sizeOf(shape) !== sizeOf(x.shape)) throw badShapes('reshape', 'sizes must agree', x.shape, shape);
   if (sameShape(shape, x.shape)) return x;
-  return makeValue('Reshape', [x, integers(shape)], shape, {
+  // The first size is left to the runtime: a program saved for any number of rows has another there.
+  return makeValue('Reshape', [x, integers(shape.map((size, axis) => (axis === 0 ? -1 : size)))], shape, {
     kind: x.kind,
     backward: (gradient) => [reshape(gradient, x.shape)],
   });

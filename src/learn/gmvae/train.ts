@@ -49,7 +49,7 @@ export const trainNetwork: EpochJob<TrainSetup, Trained> = (setup) => async (_, 
     epochs: o.epochs,
     steps: Math.ceil(train.labels.rows / o.batch),
     patience: o.patience,
-    select: o.select,
+    select: [o.select],
     kept: setup.kept,
     async run(epoch, told) {
       const order = new Random(seed, 'gmvae order', epoch).permutation(train.labels.rows);

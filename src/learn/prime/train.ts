@@ -71,7 +71,7 @@ export const trainPrime: EpochJob<PrimeSetup, Trained> = (setup) => async (_, re
     epochs: o.epochs,
     steps,
     patience: 0,
-    select: '',
+    select: [],
     kept: setup.kept,
     async run(epoch: number, told: (losses: Record<string, number>) => void) {
       const size = o.alike ? groupSize(epoch, o.epochs) : 0;
