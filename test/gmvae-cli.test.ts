@@ -5,8 +5,11 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Random } from '../src/math/random.ts';
+
+// Seconds of training are minutes where many processes share two cores.
+vi.setConfig({ testTimeout: 180_000 });
 
 const runtime = await import('onnxruntime-node').then(
   () => true,

@@ -8,6 +8,9 @@ import { quiet, type Step } from '../../progress.ts';
 import type { Model, TrainContext, TrainingSet } from '../learner.ts';
 import { gmvae } from './learner.ts';
 
+// Seconds of training are minutes where many processes share two cores.
+vi.setConfig({ testTimeout: 180_000 });
+
 const runtime = await import('onnxruntime-node').then(
   () => true,
   () => false,

@@ -63,20 +63,13 @@ function divide(
 }
 
 /** What tells this run's pieces from those of others. */
-function pieceOf({ train: { features, labels }, settings, seed }: TrainSetup): string {
-  const { sparse, dense } = features;
-  const arrays = [
-    sparse?.indptr,
-    sparse?.indices,
-    sparse?.values,
-    dense?.values,
-    labels.indptr,
-    labels.indices,
-  ];
-  return `gmvae-${fingerprint(
-    [widthOf(features), settings, seed],
-    arrays.filter((array) => array !== undefined),
-  )}`;
+function pieceOf({ train, validation, width, settings, seed }: TrainSetup): string {
+  const arrays = [train, ...(validation ? [validation] : [])].flatMap(({ features, labels }) => {
+    const { sparse, dense } = features;
+    const numbers = [sparse?.indptr, sparse?.indices, sparse?.values, dense?.values];
+    return [...numbers, labels.indptr, labels.indices].filter((array) => array !== undefined);
+  });
+  return `gmvae-${fingerprint([width, settings, seed], arrays)}`;
 }
 
 /** Numbers that training holds, four of each parameter; and what one of the largest layers takes. */

@@ -1,5 +1,6 @@
 // A trained C-GMVAE: an ONNX program from features to the probability of every label it knows. Runs in a browser too.
 
+import type { Features } from '../../data/dataset.ts';
 import { CsrBuilder } from '../../math/csr.ts';
 import { topK } from '../../math/topk.ts';
 import { readWeights } from '../../nn/onnx.ts';
@@ -37,6 +38,7 @@ export function gmvaeModel(onnx: Uint8Array, columns: Uint32Array, config: Gmvae
     async predict(inputs, { top, excluded, signal, progress }) {
       const program = await open();
       const rows = inputRows(inputs);
+      const eligible = Uint8Array.from(columns, (column) => (excluded?.[column] ? 0 : 1));
       const ranking = new CsrBuilder('values');
       for (let start = 0; start < rows; start += batchRows) {
         checkCancelled(signal);
@@ -44,26 +46,19 @@ export function gmvaeModel(onnx: Uint8Array, columns: Uint32Array, config: Gmvae
         const x = new Float32Array(numbers.length * width);
         writeRows(inputs, numbers, x);
         const { probabilities } = await program.run({ x });
-        for (const row of numbers) {
-          const at = (row - start) * columns.length;
-          const scores = probabilities.subarray(at, at + columns.length) as Float32Array;
-          columns.forEach((column, i) => {
-            if (excluded?.[column] || saysNothing(row)) scores[i] = 0;
-          });
-          const best = topK(scores, top).filter((i) => scores[i] > 0);
+        numbers.forEach((row, i) => {
+          const said = probabilities.subarray(i * columns.length, (i + 1) * columns.length);
+          const scores = Float32Array.from(said as Float32Array, (score, label) => score * eligible[label]);
+          const best = isEmpty(inputs, row) ? [] : Array.from(topK(scores, top)).filter((l) => scores[l] > 0);
           ranking.add(
-            best.map((i) => columns[i]),
-            Array.from(best, (i) => scores[i]),
+            best.map((label) => columns[label]),
+            best.map((label) => scores[label]),
           );
-        }
+        });
         progress?.({ phase: 'predict', done: start + numbers.length, total: rows, unit: 'rows' });
         await breathe();
       }
       return ranking.csr(labels);
-
-      function saysNothing(row: number): boolean {
-        return !inputs.dense && inputs.sparse?.indptr[row] === inputs.sparse?.indptr[row + 1];
-      }
     },
     labelVectors() {
       const { shape, data } = readWeights(onnx)[labelsName];
@@ -76,6 +71,10 @@ export function gmvaeModel(onnx: Uint8Array, columns: Uint32Array, config: Gmvae
     },
   };
 }
+
+/** A row without a single word says nothing about any label. */
+const isEmpty = ({ sparse, dense }: Features, row: number): boolean =>
+  !dense && sparse !== undefined && sparse.indptr[row] === sparse.indptr[row + 1];
 
 export async function loadGmvae(config: Json, parts: PartReader): Promise<Model> {
   const [onnx, { columns }] = await Promise.all([parts.readProgram('network'), parts.read('labels')]);
