@@ -40,12 +40,13 @@ const runtime = await import('onnxruntime-node').then(
   () => false,
 );
 /** Learners that need the optional runtime. */
-const neural = ['gmvae', 'miml', 'prime', 'prime-lite'];
+const neural = ['gmvae', 'miml', 'prime', 'prime-lite', 'prime-w'];
 /** What makes a learner quick enough for many trainings. */
 const quick: Record<string, Record<string, unknown>> = {
   gmvae: { embedding: 16, latent: 8, epochs: 2 },
   miml: { hidden: 16, concepts: 2, columns: 32, iterations: 2, epochs: 2 },
   prime: { epochs: 1, batch: 64, width: 16, vocabulary: 500 },
+  'prime-w': { epochs: 1, batch: 64, width: 16, vocabulary: 500, classifierEpochs: 1 },
   'prime-lite': { epochs: 1, batch: 64, width: 16, vocabulary: 500 },
 };
 

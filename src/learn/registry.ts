@@ -8,6 +8,7 @@ const loaders: Record<string, () => Promise<Learner>> = {
   'ml-knn': async () => (await import('./ml-knn.ts')).mlKnn,
   gmvae: async () => (await import('./gmvae/learner.ts')).gmvae,
   prime: async () => (await import('./prime/learner.ts')).prime,
+  'prime-w': async () => (await import('./prime/learner.ts')).primeW,
   'prime-lite': async () => (await import('./prime/learner.ts')).primeLite,
   tree: async () => (await import('./tree/learner.ts')).tree,
   miml: async () => (await import('./miml/learner.ts')).miml,

@@ -73,6 +73,7 @@ describe.runIf(runtime)('the prime learner', () => {
     ['texts alone', { labels: 'text' }],
     ['no centroids and no free vectors', { centroids: false, freeVectors: 0 }],
     ['other losses', { margin: 'fixed', aggregate: 'hardest', regulariser: 'off', textLoss: false }],
+    ['a classifier for each label', { classifierEpochs: 2 }],
     ['a transformer', { encoder: 'transformer', layers: 1, heads: 2, epochs: 12 }],
   ])('finds the planted labels with %s', async (_, settings) => {
     expect(await precision(await train(data, settings), data)).toBeGreaterThan(0.9);
@@ -86,6 +87,17 @@ describe.runIf(runtime)('the prime learner', () => {
   it('tells labels that read the same apart by their samples', async () => {
     const doubled = planted(200, (word, i) => ({ id: word, name: words[i - (i % 2)] }));
     expect(await precision(await train(doubled, { epochs: 10 }), doubled)).toBeGreaterThan(0.9);
+  });
+
+  it('moves from prototypes to classifiers without moving the encoder', async () => {
+    const [plain, classifying] = [await train(data), await train(data, { classifierEpochs: 1 })];
+    const scoresOf = async (model: Classifier) => (await model.rank(data, { top: 3 })).values;
+    expect(await scoresOf(classifying)).not.toEqual(await scoresOf(plain));
+    const still = await train(data, { classifierEpochs: 1, classifierRate: 0 });
+    const before = await scoresOf(plain);
+    (await scoresOf(still)).forEach((score, i) => {
+      expect(score).toBeCloseTo(before[i], 5);
+    });
   });
 
   it('refuses labels of which none has a name', async () => {

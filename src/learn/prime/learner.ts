@@ -53,10 +53,11 @@ function primeLearner(name: string, summary: string, changed: Partial<Settings>)
       const task: Task<PrimeSetup, undefined, Trained> = { module, name: 'trainPrime' };
       const trained = await trainOnThread(task, setup, pieceOf(setup), context);
       const counts = columnCounts(labels);
-      const known = Uint8Array.from(counts, (count, label) =>
-        count > 0 || (settings.unseen && setup.labelTexts[label] !== null) ? 1 : 0,
-      );
       const prototypes = settings.labels === 'prototype';
+      const known = Uint8Array.from(counts, (count, label) => {
+        const hasText = setup.labelTexts[label] !== null;
+        return (count > 0 && (prototypes || hasText)) || (settings.unseen && hasText) ? 1 : 0;
+      });
       const free = prototypes && freeVectorCount(settings.freeVectors, labels.cols) > 0;
       return primeModel({
         ...trained,
@@ -75,6 +76,10 @@ export const prime = primeLearner(
   'texts and label names in one space, labels as prototypes (PRIME); takes labels it has not seen',
   {},
 );
+
+export const primeW = primeLearner('prime-w', 'prime with a classifier for each label on top', {
+  classifierEpochs: 10,
+});
 
 export const primeLite = primeLearner('prime-lite', 'prime with one positive per sample and half the batch', {
   positives: 1,

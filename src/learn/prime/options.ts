@@ -55,6 +55,14 @@ export const options = {
   regulariser: choice('hinge', ['hinge', 'linear', 'off'], 'prototypes are to do better than texts'),
   regulariserWeight: number(0.1, 'of the regulariser', { min: 0 }),
   slack: number(0.05, 'by how much better', { min: 0 }),
+  classifierEpochs: integer(
+    0,
+    'passes in which each label learns a classifier of its own, the encoder held still',
+    {
+      min: 0,
+    },
+  ),
+  classifierRate: number(0.001, 'of these classifiers', { min: 0 }),
   runtimeThreads: integer(
     2,
     'threads of the runtime, whatever --threads says: other numbers round otherwise',

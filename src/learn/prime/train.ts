@@ -16,6 +16,7 @@ import type { EncoderShape } from '../encode/encoder.ts';
 import { readPretrained } from '../encode/pretrained.ts';
 import { type EpochJob, runEpochs } from '../epochs.ts';
 import { drawOrder, drawPool, groupQueries, groupSize, Truth } from './batches.ts';
+import { trainClassifiers } from './classifiers.ts';
 import { LabelSide } from './label-side.ts';
 import {
   type BatchShape,
@@ -85,8 +86,18 @@ export const trainPrime: EpochJob<PrimeSetup, Trained> = (setup) => async (_, re
     state: machine.state,
   };
   await runEpochs(plan, report);
+  const queries = o.classifierEpochs > 0 ? await machine.encodeQueries() : undefined;
   const trained = await machine.finish();
-  return { tokenizer: reading.subwords.file, shape: reading.shape, ...trained };
+  const common = { tokenizer: reading.subwords.file, shape: reading.shape, ...trained };
+  if (!queries) return common;
+  const size = o.alike ? groupSize(o.epochs - 1, o.epochs) : 0;
+  const groups = size ? groupQueries(queries, size, seed) : undefined;
+  const all = total + o.classifierEpochs * steps;
+  const vectors = await trainClassifiers(
+    { queries, labels, start: trained.vectors, groups, settings: o, seed },
+    (losses) => report({ done: ++done, total: all, losses }),
+  );
+  return { ...common, vectors };
 };
 
 interface Reading {
