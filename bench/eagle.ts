@@ -1,7 +1,9 @@
 // Training from group labels on real data: what each method of imputing loses against knowing every sample's labels.
 // Arguments: the folder of data sets, then flags; one experiment per run. Every figure is a mean over seeds with its
-// standard deviation. Writes bench/results/eagle-<experiment>.json, and for each set a plot of what is lost at P@1.
-import { mkdir, writeFile } from 'node:fs/promises';
+// standard deviation. Writes bench/results/eagle-<experiment>.json, and for each set a plot of what is lost at P@1; rows
+// of earlier runs stay unless they are measured again, since all of them together take hours.
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type * as grouping from '../src/data/group.ts';
@@ -45,6 +47,7 @@ const [{ parseOptions }, { nnz, rowIndices }] = await Promise.all([
 const learner = await findLearner(flags.learner);
 const threads = Number(flags.threads);
 const seeds = flags.seeds.split(',').map(Number);
+const methods = flags.methods.split(',');
 
 /** Halvings that leave about `size` rows to a group. */
 const depthFor = (rows: number, size: number) => Math.max(0, Math.round(Math.log2(rows / size)));
@@ -69,8 +72,10 @@ const experiments: Record<
 type Figures = Record<string, number>;
 interface Row {
   set: string;
+  merge: string;
   groups: string;
   method: string;
+  seeds: number[];
   figures: Record<string, Mean>;
   /** What `auto` chose, seed by seed. */
   chosen?: string[];
@@ -97,7 +102,7 @@ function precisionOf(given: csr.Pattern, truth: csr.Pattern): number {
 async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed: number) {
   const groups = groupRows(members, set.train.labels, flags.merge as grouping.Merge);
   const found = new Map<string, { figures: Figures; chosen: string }>();
-  for (const method of flags.methods.split(',')) {
+  for (const method of methods) {
     const started = performance.now();
     const o = parseOptions(imputeOptions, { method });
     const imputed = await impute(set.train.features, groups, o, { seed, threads, progress: () => {} });
@@ -112,33 +117,34 @@ async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed
   return found;
 }
 
-async function runSet(set: RealSet): Promise<Row[]> {
+/** Calls `keep` with the rows of each kind of groups as they are done. */
+async function runSet(set: RealSet, keep: (rows: Row[]) => Promise<void>): Promise<void> {
+  const row = (groups: string, method: string, figures: Figures[], chosen?: string[]): Row => {
+    const { merge } = flags;
+    return { set: set.name, merge, groups, method, seeds, figures: means(figures), chosen };
+  };
   const oracles = new Map<number, Figures>();
   for (const seed of seeds) oracles.set(seed, await judge(set, set.train.labels, seed));
-  const rows: Row[] = [
-    { set: set.name, groups: 'none', method: 'oracle', figures: means([...oracles.values()]) },
-  ];
-  say(rows[0]);
+  await keep([row('none', 'oracle', [...oracles.values()])]);
   for (const groups of (flags.groups ?? experiment.usual).split(',')) {
-    const runs = [];
+    const runs: Awaited<ReturnType<typeof compare>>[] = [];
     for (const seed of seeds) {
       const members = experiment.members(set, Number(groups), seed);
       runs.push(await compare(set, members, oracles.get(seed) ?? {}, seed));
     }
-    for (const method of flags.methods.split(',')) {
-      const ofMethod = runs.flatMap((run) => run.get(method) ?? []);
-      const chosen = method === 'auto' ? ofMethod.map((run) => run.chosen) : undefined;
-      rows.push({
-        set: set.name,
-        groups,
-        method,
-        figures: means(ofMethod.map((run) => run.figures)),
-        chosen,
-      });
-      say(rows[rows.length - 1]);
-    }
+    await keep(
+      methods.map((method) => {
+        const ofMethod = runs.flatMap((run) => run.get(method) ?? []);
+        const chosen = method === 'auto' ? ofMethod.map((run) => run.chosen) : undefined;
+        return row(
+          groups,
+          method,
+          ofMethod.map(({ figures }) => figures),
+          chosen,
+        );
+      }),
+    );
   }
-  return rows;
 }
 
 function say({ set, groups, method, figures, chosen }: Row): void {
@@ -146,15 +152,16 @@ function say({ set, groups, method, figures, chosen }: Row): void {
   console.log(`${set}, groups ${groups}, ${method.padEnd(10)}  ${shown}  ${chosen?.join() ?? ''}`);
 }
 
-/** What each method loses at P@1, by what is varied; noises are drawn one beside the other. */
+/** What each method loses at P@1, by what is varied; what is not a size is drawn one beside the other. */
 function lostPlot(set: string, rows: Row[]): string {
-  const values = (flags.groups ?? experiment.usual).split(',');
-  const curves = flags.methods.split(',').map((method) => ({
+  const own = rows.filter((row) => row.set === set && row.merge === 'list' && row.groups !== 'none');
+  const values = [...new Set(own.map((row) => row.groups))];
+  const curves = methods.map((method) => ({
     name: method,
-    points: rows
+    points: own
       .filter((row) => row.method === method)
-      .map((row, i): [number, number] => [
-        flags.experiment === 'random' ? Number(row.groups) : i,
+      .map((row): [number, number] => [
+        flags.experiment === 'random' ? Number(row.groups) : values.indexOf(row.groups),
         row.figures['lost P@1 %'].mean,
       ]),
   }));
@@ -164,22 +171,43 @@ function lostPlot(set: string, rows: Row[]): string {
   });
 }
 
+const order = (row: Row) => [
+  setNames.indexOf(row.set),
+  row.merge === 'list' ? 0 : 1,
+  row.groups === 'none' ? -1 : Number(row.groups),
+  ['oracle', ...allMethods].indexOf(row.method),
+];
+const allMethods = ['baseline', 'eagle-0', 'eagle', 'eagle-plus', 'auto'];
+const byOrder = (a: Row, b: Row) => {
+  const [left, right] = [order(a), order(b)];
+  const first = left.findIndex((value, i) => value !== right[i]);
+  return first < 0 ? 0 : left[first] < right[first] ? -1 : 1;
+};
+const keyOf = (row: Row) => [row.set, row.merge, row.groups, row.method].join();
+
 const experiment = experiments[flags.experiment];
 if (!experiment) throw new Error(`experiment must be one of ${Object.keys(experiments).join(', ')}`);
 const [folder = ''] = positionals;
 await mkdir(flags.out, { recursive: true });
 const file = join(flags.out, `eagle-${flags.experiment}`);
-const rows: Row[] = [];
-for (const name of flags.sets.split(',')) {
-  const set = await openSet(name, folder);
-  if (!set) continue;
-  const own = await runSet(set);
-  rows.push(...own);
-  // After every set: a run over all of them takes long.
-  const { seeds: _, ...settings } = flags;
+
+async function keepRows(set: string, measured: Row[]): Promise<void> {
+  for (const row of measured) say(row);
+  const earlier: Row[] = existsSync(`${file}.json`)
+    ? JSON.parse(await readFile(`${file}.json`, 'utf8')).rows
+    : [];
+  const again = new Set(measured.map(keyOf));
+  const rows = [...earlier.filter((row) => !again.has(keyOf(row))), ...measured].sort(byOrder);
+  const { learner, threads } = flags;
   await writeFile(
     `${file}.json`,
-    `${JSON.stringify({ machine: machine(), seeds, ...settings, rows }, null, 2)}\n`,
+    `${JSON.stringify({ machine: machine(), learner, threads, rows }, null, 2)}\n`,
   );
-  await writeFile(`${file}-${name}.svg`, lostPlot(name, own));
+  if (rows.some((row) => row.set === set && row.groups !== 'none'))
+    await writeFile(`${file}-${set}.svg`, lostPlot(set, rows));
+}
+
+for (const name of flags.sets.split(',')) {
+  const set = await openSet(name, folder);
+  if (set) await runSet(set, (rows) => keepRows(name, rows));
 }

@@ -8,7 +8,7 @@ import { CsrBuilder, columnCounts, type Pattern, type Ranking, rowIndices, rowVa
 import type { Dense } from '../math/dense.ts';
 import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
-import { checkCancelled, type Progress, quiet } from '../progress.ts';
+import { type Context, checkCancelled, type Progress, quiet } from '../progress.ts';
 import { widthOf } from './features.ts';
 import { type LabelMap, mapLabels } from './label-map.ts';
 import { LabelSpace, signedParts } from './label-space.ts';
@@ -149,7 +149,7 @@ export class Classifier {
     checkCancelled(context.signal);
     const vectorised = performance.now();
     const prepared = { ...dataset, features };
-    const set = impute ? await impute(prepared) : prepared;
+    const set = impute ? await imputedSet(prepared, impute, context) : prepared;
     checkLabelled(set);
     const imputed = performance.now();
     if (onEstimate && learner.estimate) onEstimate(learner.estimate(set, chosen, context.threads));
@@ -363,6 +363,18 @@ export class Classifier {
     for (const id of ids) mask[this.vocabulary.column(id) ?? 0] = 1;
     return mask;
   }
+}
+
+/** Imputing compares features: of a set that goes to its learner as texts, they are made for that alone. */
+async function imputedSet(
+  set: TrainingSet,
+  impute: (set: TrainingSet) => Promise<TrainingSet>,
+  context: Context,
+): Promise<TrainingSet> {
+  if (!set.features.texts) return impute(set);
+  const { features } = await Preparation.fit(set, parseOptions(preparationOptions), context);
+  const imputed = await impute({ ...set, features });
+  return { ...imputed, features: { texts: imputed.texts } };
 }
 
 function checkLabelled({ labels }: Dataset): void {
