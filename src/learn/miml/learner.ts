@@ -124,11 +124,14 @@ const scoreOf = ({ scores }: Trained): number => scores?.['R-precision'] ?? 0;
 
 async function trainOnce(setup: TrainSetup, tau: number, context: TrainContext) {
   const settled = { ...setup, options: { ...setup.options, tau } };
-  const { train, validation, options: o, seed } = settled;
+  const piece = context.checkpoint ? `${fingerprintOf(settled)}-epoch` : '';
+  return { tau, trained: await trainOnThread(task, settled, piece, context) };
+}
+
+function fingerprintOf({ train, validation, options: o, seed }: TrainSetup): string {
   const arrays = [train, ...(validation ? [validation] : [])].flatMap(({ x, bags, labels }) => [
     ...[x.values, bags.indptr, bags.indices],
     ...[labels.indptr, labels.indices, labels.values],
   ]);
-  const piece = `${fingerprint([o, seed, train.x.cols, train.labels.cols], arrays)}-epoch`;
-  return { tau, trained: await trainOnThread(task, settled, piece, context) };
+  return fingerprint([o, seed, train.x.cols, train.labels.cols], arrays);
 }
