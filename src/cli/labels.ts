@@ -9,6 +9,7 @@ import type { LabelMap } from '../learn/label-map.ts';
 import { type Dense, denseRow } from '../math/dense.ts';
 import { loadModel, saveModel } from '../store/folder.ts';
 import { heatMapPage, heatMapPng } from './heat-map.ts';
+import { registerLabelChanges } from './label-changes.ts';
 import { type CommonFlags, once, positiveInteger, type Terminal, verb, withCommonFlags } from './run.ts';
 import { color, formatCount, table } from './terminal.ts';
 import { tiled } from './tiles.ts';
@@ -19,6 +20,7 @@ interface LabelsFlags extends CommonFlags {
 
 export function registerLabels(program: Command): void {
   const labels = program.command('labels').description('look at or change the label set of a trained model');
+  registerLabelChanges(labels);
   const list = labels
     .command('list')
     .description('labels by frequency in the training data')

@@ -1,7 +1,7 @@
 // What users hold: a trained model with its label set and the preparation of its inputs. Text (or features) in,
 // labels out. The store saves it; the judge asks it for rankings.
 import { type Dataset, type Features, selectFeatures } from '../data/dataset.ts';
-import type { Vocabulary } from '../data/vocabulary.ts';
+import { type Label, Vocabulary } from '../data/vocabulary.ts';
 import { badInput, badUsage } from '../errors.ts';
 import { inNode } from '../kernels/wasm.ts';
 import { CsrBuilder, columnCounts, type Pattern, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
@@ -9,19 +9,10 @@ import type { Dense } from '../math/dense.ts';
 import { type OptionTable, parseOptions } from '../options.ts';
 import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
 import { type Context, checkCancelled, type Progress, quiet } from '../progress.ts';
-import { widthOf } from './features.ts';
+import { fitted, otherFeatures, widthOf } from './features.ts';
 import { type LabelMap, mapLabels } from './label-map.ts';
 import { LabelSpace, signedParts } from './label-space.ts';
-import type {
-  Estimate,
-  Explanation,
-  Learner,
-  Model,
-  Sense,
-  TrainContext,
-  TrainingSet,
-  Width,
-} from './learner.ts';
+import type { Estimate, Explanation, Learner, Model, Sense, TrainContext, TrainingSet } from './learner.ts';
 import { type Inputs, Preparation, preparationOptions, type Running } from './preparation.ts';
 import { defaultLearner, findLearner } from './registry.ts';
 
@@ -113,8 +104,11 @@ export class Classifier {
   readonly #model: Model;
   readonly #preparation: Preparation;
   readonly #featureNames: string[] | undefined;
+  /** What this one was made from, to make another like it. */
+  readonly #fields: Fields;
 
   private constructor(fields: Fields) {
+    this.#fields = fields;
     this.learner = fields.learner;
     this.options = fields.options;
     this.seed = fields.seed;
@@ -178,6 +172,52 @@ export class Classifier {
     });
   }
 
+  /** The same classifier with further labels, which it has not been trained on: known by their names and examples. */
+  async withLabels(added: readonly (Label & { examples?: string[] })[]): Promise<Classifier> {
+    if (!this.#model.withLabels)
+      throw badUsage('learner must be able to take labels without training', {
+        value: this.learner,
+        hint: 'train it again, or use prime',
+      });
+    const vocabulary = this.vocabulary.clone();
+    for (const { examples: _, ...label } of added) {
+      if (vocabulary.column(label.id) !== undefined)
+        throw badUsage('a new label must have an id of its own', { value: label.id });
+      vocabulary.describe([label]);
+    }
+    const labels = added.map(({ name, examples = [] }) => ({ text: name, examples }));
+    const model = await this.#model.withLabels(labels);
+    const counts = Uint32Array.of(...this.counts, ...labels.map(({ examples }) => examples.length));
+    return new Classifier({ ...this.#fields, vocabulary, model, counts });
+  }
+
+  /** The same classifier without these labels. */
+  async withoutLabels(ids: readonly string[]): Promise<Classifier> {
+    if (!this.#model.withColumns)
+      throw badUsage('learner must be able to forget labels', {
+        value: this.learner,
+        hint: 'exclude them instead',
+      });
+    const gone = new Set(ids.map((id) => this.#columnOf(id)));
+    const columns = Uint32Array.from(this.counts.keys()).filter((column) => !gone.has(column));
+    if (columns.length === 0) throw badUsage('at least one label must remain', { value: 0 });
+    const vocabulary = new Vocabulary(Array.from(columns, (column) => this.vocabulary.label(column)));
+    vocabulary.exclude(this.vocabulary.excludedIds.filter((id) => vocabulary.column(id) !== undefined));
+    const counts = columns.map((column) => this.counts[column]);
+    return new Classifier({
+      ...this.#fields,
+      vocabulary,
+      model: await this.#model.withColumns(columns),
+      counts,
+    });
+  }
+
+  #columnOf(id: string): number {
+    const column = this.vocabulary.column(id);
+    if (column === undefined) throw badUsage('label id must be in the vocabulary', { value: id });
+    return column;
+  }
+
   /** Labels by descending score for every input, as a matrix over the vocabulary's columns. */
   async rank(inputs: Inputs, options: SuggestOptions = {}): Promise<Ranking> {
     const { top = 5, threads = 1, signal, progress } = options;
@@ -206,8 +246,7 @@ export class Classifier {
 
   /** Why the first input got, or did not get, a label; undefined where the model never considered it. */
   async explain(inputs: Inputs, label: string): Promise<Explanation | undefined> {
-    const column = this.vocabulary.column(label);
-    if (column === undefined) throw badUsage('label id must be in the vocabulary', { value: label });
+    const column = this.#columnOf(label);
     if (!this.#model.explain) throw badUsage('learner must be able to explain', { value: this.learner });
     const features = await this.#features(inputs, { threads: 1 });
     return this.#model.explain(selectFeatures(features, [0]), column);
@@ -215,8 +254,7 @@ export class Classifier {
 
   /** What each copy of a label stands for, in a model trained with overlapping clusters. */
   senses(label: string): LabelSense[] {
-    const column = this.vocabulary.column(label);
-    if (column === undefined) throw badUsage('label id must be in the vocabulary', { value: label });
+    const column = this.#columnOf(label);
     if (!this.#model.senses) throw this.#withoutSenses();
     return this.#model.senses(column).map((sense) => ({
       ...sense,
@@ -390,32 +428,12 @@ function checkPositive(name: string, value: number): void {
   if (!Number.isInteger(value) || value < 1) throw badUsage(`${name} must be a positive integer`, { value });
 }
 
-/** Inputs with the columns of the training data. */
-function fitted(inputs: Features, width: Width): Features {
-  const { sparse, dense, texts, bags } = inputs;
-  if (texts) return { texts };
-  const seen = widthOf(inputs);
-  // Sparse columns that these rows do not reach are zeros.
-  const given = sparse !== undefined || width.sparse === 0;
-  const fits = given && seen.sparse <= width.sparse && seen.dense === width.dense;
-  if (!fits) throw otherFeatures(width, seen);
-  return { sparse: sparse && { ...sparse, cols: width.sparse }, dense, bags };
-}
-
 /** Without the labels that the training data do not know. */
 function withoutColumns(labels: Pattern, cols: number): Pattern {
   const known = new CsrBuilder('binary');
   for (let row = 0; row < labels.rows; row++)
     known.add(rowIndices(labels, row).filter((column) => column < cols));
   return known.pattern(cols);
-}
-
-function otherFeatures(wanted: Width, seen: Width) {
-  const words = ({ sparse, dense }: Width) =>
-    [sparse && `${sparse} sparse`, dense && `${dense} dense`].filter(Boolean).join(' and ');
-  return badInput(
-    `inputs must have the features of the training data: the model knows ${words(wanted)} features, these inputs have ${words(seen) ? `${words(seen)} ones` : 'none'}`,
-  );
 }
 
 function prefixed(prefix: string, parts: PartWriter): PartWriter {

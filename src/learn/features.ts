@@ -1,5 +1,6 @@
 // Small questions learners ask about features: how many rows and columns, and what one row holds.
 import type { Features } from '../data/dataset.ts';
+import { badInput } from '../errors.ts';
 import { type Csr, CsrBuilder, rowIndices, rowValues, unitRows } from '../math/csr.ts';
 import { denseRow, unitDenseRows } from '../math/dense.ts';
 import type { Width } from './learner.ts';
@@ -57,4 +58,25 @@ export function writeRows({ sparse, dense }: Features, rows: ArrayLike<number>, 
 
 function writeSparseRow({ indptr, indices, values }: Csr, row: number, target: Float32Array): void {
   for (let p = indptr[row]; p < indptr[row + 1]; p++) target[indices[p]] = values[p];
+}
+
+/** Inputs with the columns of the training data. */
+export function fitted(inputs: Features, width: Width): Features {
+  const { sparse, dense, texts, bags } = inputs;
+  if (texts) return { texts };
+  const seen = widthOf(inputs);
+  // Sparse columns that these rows do not reach are zeros.
+  const given = sparse !== undefined || width.sparse === 0;
+  const fits = given && seen.sparse <= width.sparse && seen.dense === width.dense;
+  if (!fits) throw otherFeatures(width, seen);
+  return { sparse: sparse && { ...sparse, cols: width.sparse }, dense, bags };
+}
+
+/** The error for inputs with other columns than those of the training data. */
+export function otherFeatures(wanted: Width, seen: Width) {
+  const words = ({ sparse, dense }: Width) =>
+    [sparse && `${sparse} sparse`, dense && `${dense} dense`].filter(Boolean).join(' and ');
+  return badInput(
+    `inputs must have the features of the training data: the model knows ${words(wanted)} features, these inputs have ${words(seen) ? `${words(seen)} ones` : 'none'}`,
+  );
 }

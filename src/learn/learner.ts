@@ -64,6 +64,12 @@ export interface PredictOptions {
   progress?: Progress;
 }
 
+/** A label for a model that is already trained: its text, texts of samples that carry it, or both. */
+export interface NewLabel {
+  text?: string;
+  examples: string[];
+}
+
 export interface Model {
   /** Features the model was trained on: columns beyond are an error at the door, not here. */
   width: Width;
@@ -79,6 +85,10 @@ export interface Model {
   labelVectors?(): { labels: Uint32Array; vectors: Dense };
   /** labels x features: what speaks for each label; for neighbours and maps. */
   labelWeights?(): Csr;
+  /** The same model with further labels, as the next columns; absent where labels need training. */
+  withLabels?(labels: readonly NewLabel[]): Promise<Model>;
+  /** The same model with these columns alone, numbered anew. */
+  withColumns?(columns: Uint32Array): Promise<Model>;
   save(parts: PartWriter): Promise<Json>;
 }
 

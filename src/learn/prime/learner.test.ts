@@ -146,6 +146,37 @@ describe.runIf(runtime)('the prime learner', () => {
     expect(await resumed.rank(data, { top: 5 })).toEqual(await whole.rank(data, { top: 5 }));
   });
 
+  it('takes labels it has not seen, by name and by samples, and forgets labels', async () => {
+    const others = new CsrBuilder('binary');
+    const texts: string[] = [];
+    for (let row = 0; row < data.rows; row++) {
+      const own = rowIndices(data.labels, row);
+      if (own.includes(0)) continue;
+      others.add(Array.from(own, (label) => label - 1));
+      texts.push(data.texts[row]);
+    }
+    const vocabulary = new Vocabulary([...data.vocabulary].slice(1));
+    const before = await train(
+      { rows: texts.length, texts, labels: others.pattern(9), vocabulary },
+      { epochs: 10 },
+    );
+    const asked = ['the violin of old', 'some violin'];
+    const first = async (model: Classifier) =>
+      (await model.suggest(asked, { top: 1 })).map(([{ label }]) => label);
+    expect(await first(before)).not.toContain('violin');
+    const byName = await before.withLabels([{ id: 'violin', name: 'violin' }]);
+    expect(await first(byName)).toEqual(['violin', 'violin']);
+    const bySamples = await before.withLabels([{ id: 'v', examples: ['a violin', 'the violin of some'] }]);
+    expect(await first(bySamples)).toEqual(['v', 'v']);
+    expect(bySamples.counts.at(-1)).toBe(2);
+    // Nothing else has changed.
+    const rest = await byName.withoutLabels(['violin']);
+    expect(await rest.rank(data, { top: 9 })).toEqual(await before.rank(data, { top: 9 }));
+    await expect(byName.withLabels([{ id: 'violin', name: 'x' }])).rejects.toThrow('an id of its own');
+    await expect(byName.withLabels([{ id: 'new' }])).rejects.toThrow('a new label must have a text');
+    await expect(byName.withoutLabels(['nobody'])).rejects.toThrow('must be in the vocabulary');
+  });
+
   it('refuses what does not fit together before it trains', async () => {
     await expect(train(data, { encoder: 'transformer', heads: 3 })).rejects.toThrow(
       'heads must divide the width 16',

@@ -66,6 +66,14 @@ export async function primeModel(parts: PrimeParts): Promise<Model> {
       });
       return { labels: columns, vectors: { rows: columns.length, cols: shape.width, values } };
     },
+    withLabels: async (added) => {
+      const { addLabels } = await import('./new-labels.ts');
+      return primeModel(await addLabels(parts, added, (texts) => encode(texts, async () => {})));
+    },
+    withColumns: async (columns) => {
+      const { keepLabels } = await import('./new-labels.ts');
+      return primeModel(keepLabels(parts, columns));
+    },
     save: (writer) => savePrime(writer, parts),
   };
 }
@@ -82,6 +90,9 @@ function asScores(ranking: Ranking): Ranking {
   }
   return { ...ranking, values };
 }
+
+/** Vectors of length one. */
+export type EncodeTexts = (texts: readonly string[]) => Promise<Dense>;
 
 /** Vectors of texts; sessions open when they are first needed. */
 function textEncoder({ shape, make, weights, length, threads }: PrimeParts, subwords: Subwords) {
@@ -118,7 +129,7 @@ function textEncoder({ shape, make, weights, length, threads }: PrimeParts, subw
 }
 
 /** Saved numbers by the inputs they stand for. */
-const weightsOf = (values: readonly Value[], weights: Tensors): Map<Value, Float32Array> =>
+export const weightsOf = (values: readonly Value[], weights: Tensors): Map<Value, Float32Array> =>
   new Map(values.map((value) => [value, weights[value.name ?? ''].data as Float32Array]));
 
 async function savePrime(writer: PartWriter, parts: PrimeParts): Promise<Json> {

@@ -1,0 +1,80 @@
+// PRIME on the command line: trained on labels with names, then taught one more and made to forget it.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const main = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js');
+const runtime = await import('onnxruntime-node').then(
+  () => true,
+  () => false,
+);
+let folder: string;
+
+function umbel(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, ...args], { cwd: folder }, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
+    });
+  });
+}
+
+const first = async (text: string): Promise<string> => {
+  const { stdout } = await umbel('predict', '--model', 'model', '--text', text, '--top', '1', '--json');
+  return /"label":\s*"([^"]+)"/.exec(stdout)?.[1] ?? stdout;
+};
+
+describe.runIf(runtime)('umbel with prime', () => {
+  const words = ['harbour', 'glacier', 'market', 'pepper', 'castle', 'planet'];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'umbel-prime-cli-'));
+    const sample = (i: number) => ({ text: `the ${words[i % 6]} of ${i % 4}`, labels: [`l${i % 6}`] });
+    const lines = Array.from({ length: 90 }, (_, i) => `${JSON.stringify(sample(i))}\n`);
+    await writeFile(join(folder, 'train.jsonl'), lines.join(''));
+    await writeFile(join(folder, 'names.tsv'), words.map((word, i) => `l${i}\t${word}\n`).join(''));
+    await writeFile(join(folder, 'examples.txt'), 'a violin\n\nthe violin of 3\n');
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('needs the names of labels', async () => {
+    const { code, stderr } = await umbel(
+      'train',
+      '--learner',
+      'prime',
+      '--train',
+      'train.jsonl',
+      '--out',
+      'model',
+    );
+    expect(code).toBe(2);
+    expect(stderr).toContain('labels must have names');
+  });
+
+  it('trains, takes a new label, suggests it, and forgets it', async () => {
+    const set = ['epochs=8', 'batch=16', 'width=16', 'vocabulary=200', 'learningRate=0.01'];
+    const settings = set.flatMap((setting) => ['--set', setting]);
+    const train = [
+      'train',
+      '--learner',
+      'prime',
+      '--train',
+      'train.jsonl',
+      '--labels',
+      'names.tsv',
+      '--out',
+      'model',
+    ];
+    expect((await umbel(...train, ...settings)).stderr).not.toContain('must');
+    expect(await first('the pepper of 2')).toBe('l3');
+    const add = ['labels', 'add', '--model', 'model', '--text', 'violin'];
+    const added = await umbel(...add, '--id', 'v', '--examples', 'examples.txt', '--json');
+    expect(JSON.parse(added.stdout)).toEqual({ label: 'v', name: 'violin', examples: 2, labels: 7 });
+    expect(await first('some violin')).toBe('v');
+    expect((await umbel(...add, '--id', 'v')).stderr).toContain('an id of its own');
+    const removed = await umbel('labels', 'remove', 'v', '--model', 'model', '--json');
+    expect(JSON.parse(removed.stdout)).toEqual({ removed: ['v'], labels: 6 });
+    expect(await first('the pepper of 2')).toBe('l3');
+  }, 60_000);
+});
