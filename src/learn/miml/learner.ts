@@ -1,6 +1,6 @@
 // The `miml` learner: Deep-MIML with EAGLE's co-attention, for samples that are bags of instances (images of an album,
 // sentences of a text) and carry labels as a whole. A plain sample is a bag of one.
-
+import { selectFeatures } from '../../data/dataset.ts';
 import { splitRows } from '../../data/split.ts';
 import { badInput } from '../../errors.ts';
 import type { Task } from '../../kernels/pool.ts';
@@ -99,7 +99,9 @@ function divide(all: BagSet, { validation: share }: Options, { seed }: TrainCont
   const set = labelled(all);
   if (share * set.bags.rows < 1) return { train: set };
   const { train, test } = splitRows(set.labels, { rule: 'random', test: share, seed });
-  return { train: pick(set, train), validation: pick(set, test) };
+  // With no other instances than its own: all are scored after every epoch.
+  const { dense: x = set.x, bags = set.bags } = selectFeatures({ dense: set.x, bags: set.bags }, test);
+  return { train: pick(set, train), validation: { x, bags, labels: selectRows(set.labels, test) } };
 }
 
 /** Trains with the options' tau, or with all of several, of which the best on validation is kept. */

@@ -10,7 +10,6 @@ import type { Tensors } from '../../parts.ts';
 import { type EpochJob, runEpochs, type Scores, weightsOf } from '../epochs.ts';
 import { type BagSet, bagScore, chances, drawBatches, feeder, type Layout, layoutsOf } from './bags.ts';
 import { labelEmbeddings } from './embed.ts';
-
 import {
   bagScores,
   coAttention,
@@ -49,9 +48,8 @@ export const trainMiml: EpochJob<TrainSetup, Trained> = (setup) => async (_, rep
   const { train, validation, options: o, seed, kept } = setup;
   const runtime = { threads: o.runtimeThreads };
   const iterations = o.attention === 'eagle' ? o.iterations : 0;
-  const embeddings = await labelEmbeddings(unitDenseRows(train.x), train.bags, train.labels, {
-    ...{ iterations, step: o.step, seed, runtime },
-  });
+  const turns = { iterations, step: o.step, seed, runtime };
+  const embeddings = await labelEmbeddings(unitDenseRows(train.x), train.bags, train.labels, turns);
   const shape = { width: train.x.cols, hidden: o.hidden, concepts: o.concepts, labels: train.labels.cols };
   const net = makeNetwork(shape, o.head);
   const parameters = initialParameters(net, seed);
