@@ -5,7 +5,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type * as Umbel from '../src/browser.ts';
 import type { Dataset } from '../src/data/dataset.ts';
@@ -14,16 +14,10 @@ import { Classifier } from '../src/learn/classifier.ts';
 import { CsrBuilder } from '../src/math/csr.ts';
 import { Random } from '../src/math/random.ts';
 import { loadModel, saveModel } from '../src/store/folder.ts';
+import { launchChromium, skipReason } from './chromium.ts';
 
 /** In pages: what `open` loads there. */
 declare const umbel: typeof Umbel;
-
-const executable = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const skipReason = existsSync(executable) ? '' : `no Chromium at ${executable}; set CHROMIUM to its path`;
-const flags = [
-  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
-  ...['--disable-component-update', '--disable-sync'],
-];
 
 const root = join(import.meta.dirname, '..');
 const labelCount = 120;
@@ -107,7 +101,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  browser = await chromium.launch({ executablePath: executable, args: flags });
+  browser = await launchChromium();
   plain = await open('/plain');
 }, 60_000);
 afterAll(async () => {

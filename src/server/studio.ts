@@ -28,7 +28,7 @@ export async function registerStudio(app: App, config: object): Promise<void> {
     const zipped = gzipSync(body);
     const name = file.replaceAll('\\', '/');
     // Names of assets change with their content.
-    const cache = name === 'index.html' ? 'no-cache' : 'public, max-age=31536000, immutable';
+    const cache = name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache';
     const headers = {
       'content-type': types[extname(file)],
       'content-security-policy': contentPolicy,

@@ -20,37 +20,41 @@ async function makeMap(folder: string): Promise<LabelMap> {
   const { vocabulary, counts } = classifier;
   if (vocabulary.size > mostLabels)
     throw badInput(`a map has at most ${mostLabels} labels`, { value: vocabulary.size });
-  const graph = nearGraph(classifier.labelSpace());
+  const { graph, columns } = nearGraph(classifier.labelSpace());
   const { x, y } = await layOut(graph, new Random(1, 'map'), async (done, total) => {
     tell(graphShare + ((1 - graphShare) * done) / total);
   });
   const short = (values: Float32Array) => Array.from(values, (value) => Math.round(1e4 * value) / 1e4);
-  const labels = [...vocabulary];
+  const labels = Array.from(columns, (column) => vocabulary.label(column));
   return {
     ready: true,
     progress: 1,
     ids: labels.map(({ id }) => id),
     names: labels.map(({ id, name = id }) => name),
-    samples: labels.map((_, column) => counts[column] ?? 0),
+    samples: Array.from(columns, (column) => counts[column] ?? 0),
     x: short(x),
     y: short(y),
   };
 }
 
-function nearGraph(space: LabelSpace): NearGraph {
-  const points = space.labels;
-  const neighbours = new Uint32Array(points * width);
-  const strengths = new Float32Array(points * width);
-  for (let label = 0; label < points; label++) {
-    const near = space.neighbours(label, width);
-    const best = near[0]?.similarity ?? 1;
-    near.forEach(({ label: other, similarity }, i) => {
-      neighbours[label * width + i] = other;
-      strengths[label * width + i] = similarity / best;
-    });
-    if (label % 256 === 0) tell((graphShare * label) / points);
+/** Labels that are like no other have no place on a map. */
+function nearGraph(space: LabelSpace): { graph: NearGraph; columns: number[] } {
+  const near: ReturnType<LabelSpace['neighbours']>[] = [];
+  for (let label = 0; label < space.labels; label++) {
+    near.push(space.neighbours(label, width));
+    if (label % 256 === 0) tell((graphShare * label) / space.labels);
   }
-  return { points, width, neighbours, strengths };
+  const columns = Array.from(near.keys()).filter((label) => near[label].length > 0);
+  const pointOf = new Map(columns.map((label, point) => [label, point]));
+  const neighbours = new Uint32Array(columns.length * width);
+  const strengths = new Float32Array(columns.length * width);
+  columns.forEach((label, point) => {
+    near[label].forEach(({ label: other, similarity }, i) => {
+      neighbours[point * width + i] = pointOf.get(other) ?? point;
+      strengths[point * width + i] = similarity / near[label][0].similarity;
+    });
+  });
+  return { graph: { points: columns.length, width, neighbours, strengths }, columns };
 }
 
 const post = (news: News) => parentPort?.postMessage(news);
