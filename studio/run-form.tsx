@@ -177,6 +177,9 @@ function OptionField(props: { name: string; option: Option; value: Value; onSet(
           onChoose={onSet}
         />
       );
+    // Texts may name files of the server: it does not offer them.
+    case 'text':
+      return null;
     default:
       return (
         <Field name={name} help={option.help}>

@@ -119,6 +119,11 @@ describe('a run', () => {
     expect(await refused({ data: '../colours.jsonl' })).toMatchObject({ status: 404 });
     expect(await refused({ data: 'colours', learner: 'forest' })).toMatchObject({ status: 400 });
     const misspelt = await refused({ data: 'colours', options: { cots: 1 } });
+    const path = { data: 'colours', learner: 'prime', options: { encoder: 'pretrained', folder: '/etc' } };
+    expect(await refused(path)).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('unknown option'),
+    });
     expect(misspelt).toMatchObject({ status: 400, code: 'usage' });
     expect(await refused({ data: 'colours', test: 0.9 })).toMatchObject({
       message: 'test must be <= 0.5, got 0.9',

@@ -2,11 +2,10 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { badInput } from '../../errors.ts';
-import { allOptions } from '../../learn/classifier.ts';
 import { findLearner, learnerNames } from '../../learn/registry.ts';
 import { Problem } from '../problem.ts';
 import { type App, answers } from '../routes.ts';
-import type { Runs } from './runs.ts';
+import { type Runs, remoteOptions } from './runs.ts';
 import {
   DataEntry,
   DataList,
@@ -57,7 +56,7 @@ function registerLearners(app: App): void {
       learners: await Promise.all(
         learnerNames.map(async (name) => {
           const learner = await findLearner(name);
-          return { name, summary: learner.summary, options: allOptions(learner) };
+          return { name, summary: learner.summary, options: remoteOptions(learner) };
         }),
       ),
     }),

@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { builtFile } from '../../kernels/pool.ts';
 import { allOptions } from '../../learn/classifier.ts';
+import type { Learner } from '../../learn/learner.ts';
 import { defaultLearner, findLearner } from '../../learn/registry.ts';
-import { parseOptions } from '../../options.ts';
+import { type OptionTable, parseOptions } from '../../options.ts';
 import type { Step } from '../../progress.ts';
 import type { Evaluation } from '../judged.ts';
 import { Problem, renderError, unpackError } from '../problem.ts';
@@ -21,6 +22,12 @@ import type { News, Reviewed, Task } from './trainer.ts';
 const mostWaiting = 20;
 /** How long a cancelled run has to end by itself. */
 const graceMs = 3000;
+
+/** What a request may set: all but texts, which may name files of this machine. */
+export function remoteOptions(learner: Learner): OptionTable {
+  const options = Object.entries(allOptions(learner));
+  return Object.fromEntries(options.filter(([, { kind }]) => kind !== 'text'));
+}
 
 export interface RunsOptions {
   state: State;
@@ -96,7 +103,7 @@ export class Runs {
   /** Takes its turn after those that wait. */
   async start(spec: RunSpec): Promise<Run> {
     const learner = await findLearner(spec.learner ?? defaultLearner);
-    parseOptions(allOptions(learner), spec.options);
+    parseOptions(remoteOptions(learner), spec.options);
     this.#options.sources.find(spec.data);
     const { waiting } = this.#database.get<{ waiting: number }>(
       "select count(*) as waiting from runs where status = 'waiting'",
