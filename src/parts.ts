@@ -35,3 +35,14 @@ export interface PartReader {
 
 /** A vector as a tensor. */
 export const vector = (data: TensorData): Tensor => ({ shape: [data.length], data });
+
+/** A writer whose parts have this word before their names. */
+export const prefixedWriter = (prefix: string, parts: PartWriter): PartWriter => ({
+  write: (name, tensors) => parts.write(`${prefix}-${name}`, tensors),
+  writeProgram: (name, onnx) => parts.writeProgram(`${prefix}-${name}`, onnx),
+});
+
+export const prefixedReader = (prefix: string, parts: PartReader): PartReader => ({
+  read: (name) => parts.read(`${prefix}-${name}`),
+  readProgram: (name) => parts.readProgram(`${prefix}-${name}`),
+});

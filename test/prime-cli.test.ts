@@ -73,6 +73,23 @@ describe.runIf(runtime)('umbel with prime', () => {
     expect(JSON.parse(added.stdout)).toEqual({ label: 'v', name: 'violin', examples: 2, labels: 7 });
     expect(await first('some violin')).toBe('v');
     expect((await umbel(...add, '--id', 'v')).stderr).toContain('an id of its own');
+    const tree = ['train', '--train', 'train.jsonl', '--out', 'tree'];
+    expect((await umbel(...tree)).code).toBe(0);
+    const ask = ['predict', '--model', 'tree', '--text', 'some violin', '--top', '7', '--json'];
+    // The tree knows nothing of violins; labels of the other that it does not have are left out.
+    const blended = await umbel(...ask, '--with', 'model', '--by', 'score', '--weight', '0.9');
+    expect(JSON.parse(blended.stdout).predictions[0].labels).toHaveLength(6);
+    const evaluated = await umbel(
+      'evaluate',
+      '--model',
+      'tree',
+      '--with',
+      'model',
+      '--test',
+      'train.jsonl',
+      '--json',
+    );
+    expect(JSON.parse(evaluated.stdout)['P@1']).toBe(1);
     const removed = await umbel('labels', 'remove', 'v', '--model', 'model', '--json');
     expect(JSON.parse(removed.stdout)).toEqual({ removed: ['v'], labels: 6 });
     expect(await first('the pepper of 2')).toBe('l3');

@@ -19,6 +19,7 @@ import {
 import type { Classifier } from '../learn/classifier.ts';
 import type { Pattern, Ranking } from '../math/csr.ts';
 import { loadModel } from '../store/folder.ts';
+import { type BlendFlags, loadBlended, withBlendFlags } from './blend.ts';
 import {
   type CommonFlags,
   once,
@@ -35,7 +36,7 @@ import {
 } from './run.ts';
 import { color, formatCount, formatPercent, table } from './terminal.ts';
 
-interface EvaluateFlags extends CommonFlags, ReadFlags {
+interface EvaluateFlags extends CommonFlags, ReadFlags, BlendFlags {
   model: string;
   test: string;
   valid?: string;
@@ -79,13 +80,14 @@ export function registerEvaluate(program: Command): void {
 Examples:
   umbel evaluate --model model --test test.csv
   umbel evaluate --model model --test test.csv --resamples 1000 --per-label labels.csv
-  umbel evaluate --model new --test test.csv --against old`,
+  umbel evaluate --model new --test test.csv --against old
+  umbel evaluate --model tree --with prime --test test.csv --against tree`,
     );
-  withOptionFlags(withReadFlags(withCommonFlags(command)), evaluateOptions).action(verb(run));
+  withOptionFlags(withBlendFlags(withReadFlags(withCommonFlags(command))), evaluateOptions).action(verb(run));
 }
 
 async function run(terminal: Terminal, flags: EvaluateFlags) {
-  const own = await examine(flags.model, flags, terminal);
+  const own = await examine(await loadBlended(flags.model, flags), flags, terminal);
   const report = evaluate(own.ranking, own.truth, own.options);
   const { seconds, unknownLabels, skipped } = own;
   const microsecondsPerInput = (1e6 * seconds) / report.n;
@@ -93,7 +95,7 @@ async function run(terminal: Terminal, flags: EvaluateFlags) {
   if (flags.perLabel) await writeLabelReport(flags.perLabel, own, flags.top);
   const result = { ...report, unknownLabels, skipped, seconds, microsecondsPerInput };
   if (!flags.against) return result;
-  const other = await examine(flags.against, flags, terminal);
+  const other = await examine(await loadModel(flags.against), flags, terminal);
   const rows = ({ ranking, truth, options }: Examined) => rowMetrics(ranking, truth, options);
   const { resamples, confidence } = optionFlags(evaluateOptions, flags);
   // A comparison is nothing without resampling, so that 0 means the usual number here.
@@ -104,9 +106,8 @@ async function run(terminal: Terminal, flags: EvaluateFlags) {
   return { ...result, against: flags.against, comparison };
 }
 
-/** Loads a model and has it answer the test data, and the validation data if there is any. */
-async function examine(model: string, flags: EvaluateFlags, terminal: Terminal): Promise<Examined> {
-  const classifier = await loadModel(model);
+/** Has a model answer the test data, and the validation data if there is any. */
+async function examine(classifier: Classifier, flags: EvaluateFlags, terminal: Terminal): Promise<Examined> {
   const answers = await answer(classifier, flags.test, flags, terminal);
   const { a, b, ...settings } = optionFlags(evaluateOptions, flags);
   const options = {

@@ -9,7 +9,7 @@ import { readGroups } from '../data/groups-file.ts';
 import { badUsage } from '../errors.ts';
 import type { Classifier, Suggestion } from '../learn/classifier.ts';
 import { checkCancelled } from '../progress.ts';
-import { loadModel } from '../store/folder.ts';
+import { type BlendFlags, loadBlended, withBlendFlags } from './blend.ts';
 import {
   type CommonFlags,
   fraction,
@@ -25,7 +25,7 @@ import {
 } from './run.ts';
 import { color, formatCount } from './terminal.ts';
 
-interface PredictFlags extends CommonFlags, ReadFlags {
+interface PredictFlags extends CommonFlags, ReadFlags, BlendFlags {
   model: string;
   input?: string;
   text?: string;
@@ -63,9 +63,10 @@ export function registerPredict(program: Command): void {
 Examples:
   umbel predict --model model --text "a small yellow bird"
   cat titles.txt | umbel predict --model model --top 3
-  umbel predict --model model --input titles.csv --columns id=1,text=title --out suggestions.csv`,
+  umbel predict --model model --input titles.csv --columns id=1,text=title --out suggestions.csv
+  umbel predict --model tree --with prime --weight 0.4 --text "a small yellow bird"`,
     );
-  withReadFlags(withCommonFlags(command)).action(verb(predict));
+  withBlendFlags(withReadFlags(withCommonFlags(command))).action(verb(predict));
 }
 
 async function predict(terminal: Terminal, flags: PredictFlags) {
@@ -75,7 +76,7 @@ async function predict(terminal: Terminal, flags: PredictFlags) {
   if (flags.groups !== undefined && flags.input === undefined)
     throw badUsage('--groups must come with --input', { value: flags.groups });
   const render = flags.out ? rendererFor(flags.out) : undefined;
-  const classifier = await loadModel(flags.model);
+  const classifier = await loadBlended(flags.model, flags);
   const reading = readOptions(flags, terminal);
   const source = await openInputs(flags, classifier, reading, terminal.signal);
   classifier.checkDeclared(source.width);

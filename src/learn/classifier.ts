@@ -4,12 +4,20 @@ import { type Dataset, type Features, selectFeatures } from '../data/dataset.ts'
 import { type Label, Vocabulary } from '../data/vocabulary.ts';
 import { badInput, badUsage } from '../errors.ts';
 import { inNode } from '../kernels/wasm.ts';
-import { CsrBuilder, columnCounts, type Pattern, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
+import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
 import type { Dense } from '../math/dense.ts';
 import { type OptionTable, parseOptions } from '../options.ts';
-import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
+import {
+  type Json,
+  type PartReader,
+  type PartWriter,
+  prefixedReader,
+  prefixedWriter,
+  vector,
+} from '../parts.ts';
 import { type Context, checkCancelled, type Progress, quiet } from '../progress.ts';
-import { fitted, otherFeatures, widthOf } from './features.ts';
+import { type BlendOptions, type Partner, rankBoth } from './blend.ts';
+import { fitted, otherFeatures, widthOf, withoutColumns } from './features.ts';
 import { type LabelMap, mapLabels } from './label-map.ts';
 import { LabelSpace, signedParts } from './label-space.ts';
 import type { Estimate, Explanation, Learner, Model, Sense, TrainContext, TrainingSet } from './learner.ts';
@@ -76,6 +84,8 @@ interface Fields {
   preparation: Preparation;
   featureNames?: string[];
   seconds?: Seconds;
+  /** Whose rankings are blended into this one's. */
+  partner?: Partner;
 }
 
 /** How long the stages of training took. */
@@ -223,11 +233,18 @@ export class Classifier {
     const { top = 5, threads = 1, signal, progress } = options;
     checkPositive('top', top);
     checkPositive('threads', threads);
+    const { partner, ...alone } = this.#fields;
+    if (partner) return rankBoth(new Classifier(alone), partner, inputs, { ...options, top });
     const lanes = inNode ? threads : 1;
     const running = { threads: lanes, signal, progress };
     const features = await this.#features(inputs, running);
     checkBags(features, await findLearner(this.learner));
     return this.#model.predict(features, { ...running, top, excluded: this.#excluded() });
+  }
+
+  /** The same classifier, whose rankings are blended with those of another one of the same labels. */
+  blended(other: Classifier, how: BlendOptions): Classifier {
+    return new Classifier({ ...this.#fields, partner: { other, how } });
   }
 
   /** The best labels for every input, with their names. */
@@ -357,8 +374,8 @@ export class Classifier {
       options: this.options as Json,
       seed: this.seed,
       rows: this.rows,
-      model: await this.#model.save(prefixed('model', parts)),
-      preparation: await this.#preparation.save(prefixed('input', parts)),
+      model: await this.#model.save(prefixedWriter('model', parts)),
+      preparation: await this.#preparation.save(prefixedWriter('input', parts)),
       excluded: this.vocabulary.excludedIds,
       featureNames: this.#featureNames ?? null,
     };
@@ -371,10 +388,6 @@ export class Classifier {
     parts: PartReader,
   ): Promise<Classifier> {
     const learner = await findLearner(content.learner);
-    const reader = (prefix: string): PartReader => ({
-      read: (name) => parts.read(`${prefix}-${name}`),
-      readProgram: (name) => parts.readProgram(`${prefix}-${name}`),
-    });
     const { counts } = await parts.read('training');
     vocabulary.exclude(content.excluded);
     return new Classifier({
@@ -384,8 +397,8 @@ export class Classifier {
       rows: content.rows,
       counts: counts.data as Uint32Array,
       vocabulary,
-      model: await learner.load(content.model, reader('model')),
-      preparation: await Preparation.load(content.preparation, reader('input')),
+      model: await learner.load(content.model, prefixedReader('model', parts)),
+      preparation: await Preparation.load(content.preparation, prefixedReader('input', parts)),
       featureNames: content.featureNames ?? undefined,
     });
   }
@@ -426,19 +439,4 @@ function checkBags({ bags }: Features, { name, takesBags }: Learner): void {
 
 function checkPositive(name: string, value: number): void {
   if (!Number.isInteger(value) || value < 1) throw badUsage(`${name} must be a positive integer`, { value });
-}
-
-/** Without the labels that the training data do not know. */
-function withoutColumns(labels: Pattern, cols: number): Pattern {
-  const known = new CsrBuilder('binary');
-  for (let row = 0; row < labels.rows; row++)
-    known.add(rowIndices(labels, row).filter((column) => column < cols));
-  return known.pattern(cols);
-}
-
-function prefixed(prefix: string, parts: PartWriter): PartWriter {
-  return {
-    write: (name, tensors) => parts.write(`${prefix}-${name}`, tensors),
-    writeProgram: (name, onnx) => parts.writeProgram(`${prefix}-${name}`, onnx),
-  };
 }

@@ -1,7 +1,7 @@
 // Small questions learners ask about features: how many rows and columns, and what one row holds.
 import type { Features } from '../data/dataset.ts';
 import { badInput } from '../errors.ts';
-import { type Csr, CsrBuilder, rowIndices, rowValues, unitRows } from '../math/csr.ts';
+import { type Csr, CsrBuilder, type Pattern, rowIndices, rowValues, unitRows } from '../math/csr.ts';
 import { denseRow, unitDenseRows } from '../math/dense.ts';
 import type { Width } from './learner.ts';
 
@@ -79,4 +79,12 @@ export function otherFeatures(wanted: Width, seen: Width) {
   return badInput(
     `inputs must have the features of the training data: the model knows ${words(wanted)} features, these inputs have ${words(seen) ? `${words(seen)} ones` : 'none'}`,
   );
+}
+
+/** Without the labels that the training data do not know. */
+export function withoutColumns(labels: Pattern, cols: number): Pattern {
+  const known = new CsrBuilder('binary');
+  for (let row = 0; row < labels.rows; row++)
+    known.add(rowIndices(labels, row).filter((column) => column < cols));
+  return known.pattern(cols);
 }

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { CsrBuilder, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
+import { blendRankings, inColumns } from './blend.ts';
+
+const ranking = (...rows: [label: number, score: number][][]): Ranking => {
+  const built = new CsrBuilder('values');
+  for (const row of rows)
+    built.add(
+      row.map(([label]) => label),
+      row.map(([, score]) => score),
+    );
+  return built.csr(9);
+};
+
+const a = ranking([
+  [3, 0.9],
+  [1, 0.8],
+  [5, 0.1],
+]);
+const b = ranking([
+  [1, 0.6],
+  [7, 0.55],
+  [3, 0.5],
+]);
+
+describe('a blend', () => {
+  it('prefers labels that both have near the top', () => {
+    for (const by of ['rank', 'score'] as const) {
+      const blended = blendRankings(a, b, 4, { by, weight: 0.5 });
+      expect(rowIndices(blended, 0)[0]).toBe(1);
+      expect(new Set(blended.indices)).toEqual(new Set([1, 3, 5, 7]));
+    }
+  });
+
+  it('is the one or the other at the ends of its weight', () => {
+    for (const by of ['rank', 'score'] as const) {
+      expect(blendRankings(a, b, 9, { by, weight: 0 }).indices).toEqual(a.indices);
+      expect(blendRankings(a, b, 9, { by, weight: 1 }).indices).toEqual(b.indices);
+    }
+  });
+
+  it('has scores in (0, 1], ties by lowest label, and as many labels as asked for', () => {
+    const tied = blendRankings(ranking([[8, 0.5]]), ranking([[2, 0.5]]), 2, { by: 'rank', weight: 0.5 });
+    expect([...tied.indices]).toEqual([2, 8]);
+    const blended = blendRankings(a, b, 2, { by: 'score', weight: 0.3 });
+    expect(blended.indices).toHaveLength(2);
+    for (const score of rowValues(blended, 0)) expect(score > 0 && score <= 1).toBe(true);
+    expect(blendRankings(ranking([]), ranking([]), 3, { by: 'score', weight: 0.5 }).indices).toHaveLength(0);
+  });
+
+  it('knows labels by their columns in the first model', () => {
+    const mapped = inColumns(a, Int32Array.of(0, 4, 0, 2, 0, -1), 6);
+    expect([...mapped.indices]).toEqual([2, 4]);
+    expect(mapped.cols).toBe(6);
+  });
+});
