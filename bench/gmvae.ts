@@ -14,7 +14,7 @@ import type * as learning from '../src/learn/classifier.ts';
 import type * as randoms from '../src/math/random.ts';
 import type * as checkpoints from '../src/store/checkpoint.ts';
 import { built } from './built.ts';
-import { machine, rounded } from './figures.ts';
+import { machine } from './figures.ts';
 
 const [{ Collector, selectSamples, stream }, { readDataset }, { splitRows }] = await Promise.all([
   built<typeof datasets>('data/dataset.js'),
@@ -38,6 +38,8 @@ const { positionals, values: flags } = parseArgs({
     /** Shares of the training rows. */
     shares: { type: 'string', default: '1' },
     threads: { type: 'string', default: '1' },
+    /** Options of gmvae, beside those of the set. */
+    set: { type: 'string', multiple: true, default: [] },
     out: { type: 'string', default: join('bench', 'results', 'gmvae.json') },
   },
 });
@@ -104,7 +106,8 @@ export interface GmvaeRun {
   method: string;
   share: number;
   split: number;
-  cpuSeconds: number;
+  /** Options that are not the defaults. */
+  settings: Settings;
   'P@1': number;
   protocols: judging.Report['protocols'];
 }
@@ -144,29 +147,21 @@ async function run(
   } = splitRows(whole.labels, { rule: 'random', test: 0.1, valid: 0.1, seed: split });
   const part = (rows: Uint32Array) => selectSamples(whole, rows);
   const [training, validation, testing] = [part(portion(train, share, split)), part(valid), part(test)];
-  const own = sources[name].settings ?? {};
   const isText = ([option]: [string, unknown]) => option.startsWith('text.');
-  const options = {
-    ...(learner === 'gmvae' ? own : Object.fromEntries(Object.entries(own).filter(isText))),
-    ...settings,
-  };
+  const given = flags.set.map((pair): [string, unknown] => [pair.split('=')[0], pair.split('=')[1]]);
+  const own = [...Object.entries(sources[name].settings ?? {}), ...given];
+  const options = { ...Object.fromEntries(learner === 'gmvae' ? own : own.filter(isText)), ...settings };
   const checkpoint = await openCheckpoint(
     join(tmpdir(), `umbel-bench-${name}-${method}-${share}-${split}`),
     'go on',
   );
-  let chosen = '';
-  const before = process.cpuUsage();
   const classifier = await Classifier.train(training, {
     learner,
     options,
     seed: split,
     threads,
     ...(learner === 'gmvae' && { validation, checkpoint }),
-    progress: ({ detail }) => {
-      if (detail) chosen = detail;
-    },
   });
-  const { user, system } = process.cpuUsage(before);
   await checkpoint.remove();
   const top = whole.labels.cols;
   const ranked = { ranking: await classifier.rank(validation, { top }), truth: validation.labels };
@@ -176,14 +171,14 @@ async function run(
   });
   const { per_label: _, ...protocols } = report.protocols;
   console.error(
-    `${name}, ${method}, ${share}, split ${split}: ${JSON.stringify(protocols.oracle_test)} ${report['P@1']} ${chosen}`,
+    `${name}, ${method}, ${share}, split ${split}: ${JSON.stringify(protocols.oracle_test)} ${report['P@1']}`,
   );
   return {
     set: name,
     method,
     share,
     split,
-    cpuSeconds: rounded((user + system) / 1e6),
+    settings: options,
     'P@1': report['P@1'],
     protocols,
   };
