@@ -16,6 +16,7 @@ export {
   type SuggestOptions,
   type TrainOptions,
 } from './learn/classifier.ts';
+export type { LabelMap } from './learn/label-map.ts';
 export type { Explanation, Learner, Model, Sense } from './learn/learner.ts';
 export { findLearner, learnerNames } from './learn/registry.ts';
 export type { Csr, Pattern, Ranking } from './math/csr.ts';
