@@ -12,6 +12,7 @@ import type * as grouping from '../src/data/group.ts';
 import type { TrainingSet } from '../src/learn/learner.ts';
 import type * as registry from '../src/learn/registry.ts';
 import type * as options from '../src/options.ts';
+import type * as checkpoints from '../src/store/checkpoint.ts';
 import { built } from './built.ts';
 import { machine, rounded } from './figures.ts';
 import { percentages } from './precision.ts';
@@ -26,6 +27,8 @@ const { positionals, values: flags } = parseArgs({
     taus: { type: 'string', default: '0.5,1,2,5' },
     /** At most so many epochs; the best of them on validation images counts. */
     epochs: { type: 'string', default: '4,40' },
+    /** Of Adam. */
+    rate: { type: 'string', default: '0.0001' },
     out: { type: 'string', default: join('bench', 'results', 'miml.json') },
   },
 });
@@ -35,9 +38,10 @@ const [{ selectSamples }, { readDataset }, { bagSamples, groupRows, randomGroups
   built<typeof formats>('data/formats.js'),
   built<typeof grouping>('data/group.js'),
 ]);
-const [{ findLearner }, { parseOptions }] = await Promise.all([
+const [{ findLearner }, { parseOptions }, { openCheckpoint }] = await Promise.all([
   built<typeof registry>('learn/registry.js'),
   built<typeof options>('options.js'),
+  built<typeof checkpoints>('store/checkpoint.js'),
 ]);
 const learner = await findLearner('miml');
 const numbers = (list: string) => list.split(',').map(Number);
@@ -52,6 +56,7 @@ interface Run {
   method: string;
   tau: number;
   epochs: number;
+  rate: number;
 }
 
 interface Row extends Run {
@@ -70,7 +75,7 @@ function* runsOf(set: string): Generator<Run> {
       for (const seed of numbers(flags.seeds)) {
         for (const method of flags.methods.split(','))
           for (const tau of method === 'none' ? [0] : numbers(flags.taus))
-            yield { set, size, seed, method, tau, epochs };
+            yield { set, size, seed, method, tau, epochs, rate: Number(flags.rate) };
       }
     }
   }
@@ -98,15 +103,18 @@ const part = (set: TrainingSet, from: number, to: number): TrainingSet =>
   ) as TrainingSet;
 
 async function run({ train, test }: Images, settings: Run): Promise<Row> {
-  const { size, seed, method, tau, epochs } = settings;
+  const { size, seed, method, tau, epochs, rate } = settings;
   const rows = train.rows - heldBack;
   const single = part(train, 0, rows);
   const groups = groupRows(randomGroups(rows, size, seed), single.labels, 'list');
-  const own = parseOptions(learner.options, { attention: method, tau, epochs });
+  const own = parseOptions(learner.options, { attention: method, tau, epochs, learningRate: rate });
   const cpu = process.cpuUsage();
   const validation = part(train, rows, train.rows);
-  const context = { seed, threads: 2, progress: () => {}, validation };
+  // A training that was cut off goes on after its last epoch.
+  const checkpoint = await openCheckpoint(`${flags.out}.checkpoint`, 'go on');
+  const context = { seed, threads: 2, progress: () => {}, validation, checkpoint };
   const model = await learner.train(bagSamples(single, groups), own, context);
+  await checkpoint.remove();
   const { user, system } = process.cpuUsage(cpu);
   const ranking = await model.predict(test.features, { top: 5 });
   const config = await model.save({ write: async () => {}, writeProgram: async () => {} });
@@ -122,8 +130,8 @@ async function run({ train, test }: Images, settings: Run): Promise<Row> {
   };
 }
 
-const key = ({ set, size, seed, method, tau, epochs }: Run) =>
-  JSON.stringify([set, size, seed, method, tau, epochs]);
+const key = ({ set, size, seed, method, tau, epochs, rate }: Run) =>
+  JSON.stringify([set, size, seed, method, tau, epochs, rate]);
 
 const found: { rows: Row[] } = existsSync(flags.out)
   ? JSON.parse(readFileSync(flags.out, 'utf8'))

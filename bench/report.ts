@@ -76,6 +76,7 @@ interface BagResults {
     method: string;
     tau: number;
     epochs: number;
+    rate: number;
     validation: number;
     test: number;
   }[];
@@ -265,22 +266,24 @@ const bagPaper: Record<string, string> = {
 };
 
 function bagSection({ heldBack, rows }: BagResults): string {
-  const settings = [...new Set(rows.map(({ set, size, epochs }) => JSON.stringify([set, size, epochs])))];
+  const settingOf = ({ set, size, epochs, rate }: BagResults['rows'][number]) =>
+    [set, size, epochs, rate].join(' | ');
+  const settings = [...new Set(rows.map(settingOf))];
   const lines = settings.map((setting) => {
-    const own = rows.filter(({ set, size, epochs }) => JSON.stringify([set, size, epochs]) === setting);
+    const own = rows.filter((row) => settingOf(row) === setting);
     const cells = Object.keys(bagMethods).map((method) =>
       bagCell(own.filter((row) => row.method === method)),
     );
-    const [set, size, epochs] = JSON.parse(setting);
-    return `| ${[set, size, epochs, ...cells, bagPaper[`${set} ${size}`] ?? ''].join(' | ')} |`;
+    const { set, size } = own[0];
+    return `| ${[setting, ...cells, bagPaper[`${set} ${size}`] ?? ''].join(' | ')} |`;
   });
   return [
     '**Bags of images** (`miml`): top-1 accuracy on single test images in percent, learned from bags with the labels of ' +
       `the bag; the epoch and tau with the best accuracy on ${thousands(heldBack)} single training images. In brackets ` +
       'tau, and the seeds where there are several. The paper has plain, EAGLE-0 and EAGLE.',
     '',
-    `| data | images in a bag | epochs at most | ${Object.values(bagMethods).join(' | ')} | paper |`,
-    '| --- | --- | --- | --- | --- | --- | --- |',
+    `| data | images in a bag | epochs at most | rate | ${Object.values(bagMethods).join(' | ')} | paper |`,
+    `|${' --- |'.repeat(8)}`,
     ...lines,
   ].join('\n');
 }
