@@ -1,6 +1,10 @@
 // The library: text in, labels out. Everything here is what the command line uses too.
 export { collect, type Dataset, type Features, type Sample, selectSamples } from './data/dataset.ts';
+export { type EvidenceRecord, writeEvidence } from './data/evidence-file.ts';
 export { openSamples, readDataset, writeSamples } from './data/formats.ts';
+export { clusteredGroups, type Groups, groupRows, randomGroups } from './data/group.ts';
+export { type GroupedRows, readGrouped } from './data/grouped.ts';
+export { writeGroups } from './data/groups-file.ts';
 export { readLabels } from './data/labels.ts';
 export { datasetOf, type PlainSample } from './data/plain-samples.ts';
 export { splitRows } from './data/split.ts';
@@ -16,6 +20,8 @@ export {
   type SuggestOptions,
   type TrainOptions,
 } from './learn/classifier.ts';
+export { evidenceOf } from './learn/impute/evidence.ts';
+export { type ImputedSet, type ImputeOptions, imputeDataset, imputeSet } from './learn/impute/impute.ts';
 export type { LabelMap } from './learn/label-map.ts';
 export type { Explanation, Learner, Model, Sense } from './learn/learner.ts';
 export { findLearner, learnerNames } from './learn/registry.ts';

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Classifier, evidenceOf, imputeDataset, readGrouped, writeEvidence } from '../src/index.ts';
 
 const main = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js');
 let folder: string;
@@ -127,6 +128,18 @@ describe('umbel, where only groups carry labels', () => {
       0,
       'PNG',
     ]);
+  });
+
+  it('does the same from a program', async () => {
+    const { dataset, grouped } = await readGrouped(join(folder, 'instances.jsonl'), {
+      groups: join(folder, 'groups.jsonl'),
+    });
+    const imputed = await imputeDataset(dataset, grouped, { method: 'eagle-plus' });
+    await writeEvidence(join(folder, 'program.jsonl'), evidenceOf(imputed, dataset, grouped));
+    expect((await lines('program.jsonl')).length).toBe(40);
+    const classifier = await Classifier.train(imputed.dataset);
+    const [[best]] = await classifier.suggest(['apple pear'], { top: 1 });
+    expect(best.label).toBe('fruit');
   });
 
   it('says why it chose a method', async () => {

@@ -1,21 +1,12 @@
 // umbel impute: labels of groups in, labels of instances out; and what train --groups shares with it.
 import type { Command } from 'commander';
-import { type Dataset, selectSamples, stream } from '../data/dataset.ts';
-import { type EvidenceRecord, readCorrections, writeEvidence } from '../data/evidence-file.ts';
-import type { ReadOptions } from '../data/format.ts';
-import { readDataset, writeSamples } from '../data/formats.ts';
-import { leaveOutUngrouped, readGroups } from '../data/groups-file.ts';
-import { badInput } from '../errors.ts';
-import { choiceOf } from '../learn/impute/assignment.ts';
-import {
-  type Grouped,
-  type ImputedSet,
-  type ImputeOptions,
-  imputeOptions,
-  imputeSet,
-} from '../learn/impute/impute.ts';
-import { Preparation, preparationOptions } from '../learn/preparation.ts';
-import { nnz, rowIndices } from '../math/csr.ts';
+import { type Dataset, stream } from '../data/dataset.ts';
+import { writeEvidence } from '../data/evidence-file.ts';
+import { writeSamples } from '../data/formats.ts';
+import { type GroupedRows, readGrouped } from '../data/grouped.ts';
+import { evidenceOf } from '../learn/impute/evidence.ts';
+import { type ImputedSet, type ImputeOptions, imputeDataset, imputeOptions } from '../learn/impute/impute.ts';
+import { nnz } from '../math/csr.ts';
 import { parseOptions } from '../options.ts';
 import {
   type CommonFlags,
@@ -78,66 +69,29 @@ async function imputeFile(terminal: Terminal, flags: ImputeFlags) {
   const reading = readOptions(flags, terminal);
   const { dataset, grouped } = await readGrouped(flags.train, flags, reading);
   const read = performance.now();
-  const { features } = await Preparation.fit(dataset, parseOptions(preparationOptions), terminal);
-  const vectorised = performance.now();
-  const imputed = await imputeSet({ ...dataset, features }, grouped, options, terminal);
+  const imputed = await imputeDataset(dataset, grouped, options, terminal);
   const done = performance.now();
-  const { labels, kept } = imputed;
-  const labelled: Dataset = { ...dataset, labels };
-  const n = await writeSamples(stream(kept ? selectSamples(labelled, kept) : labelled), flags.out, flags);
+  const n = await writeSamples(stream(imputed.dataset), flags.out, flags);
   const report = await reportImputed(imputed, dataset, grouped, flags, terminal);
   reportSkipped(reading, terminal);
   const seconds = {
     read: (read - started) / 1000,
-    vectorise: (vectorised - read) / 1000,
-    impute: (done - vectorised) / 1000,
+    impute: (done - read) / 1000,
     total: (performance.now() - started) / 1000,
   };
+  const assigned = nnz(imputed.labels);
   terminal.say(
-    `Imputed ${formatCount(nnz(labels))} labels of ${formatCount(n)} samples in ${formatSeconds(seconds.impute)}: ` +
+    `Imputed ${formatCount(assigned)} labels of ${formatCount(n)} samples in ${formatSeconds(seconds.impute)}: ` +
       color.bold(flags.out),
   );
-  return { n, ...report, assigned: nnz(labels), seconds, skipped: reading.skipped?.count, out: flags.out };
+  return { n, ...report, assigned, seconds, skipped: reading.skipped?.count, out: flags.out };
 }
-
-/** Instances and their groups; what is wrong with them is refused, or left out and counted. */
-export async function readGrouped(
-  train: string,
-  flags: GroupFlags & { groups: string },
-  reading: ReadOptions & { format?: string },
-): Promise<{ dataset: Dataset; grouped: Grouped }> {
-  const instances = await readDataset(train, reading);
-  if (nnz(instances.labels) > 0)
-    throw badInput('instances must come without labels where groups carry them', {
-      file: train,
-      value: `${nnz(instances.labels)} labels`,
-      hint: 'umbel data group takes them away',
-    });
-  const { vocabulary } = instances;
-  // Only a file that names its labels says what a label may be.
-  const closed = vocabulary.size > 0;
-  const read = await readGroups(flags.groups, instances, { ...plain(reading), closed });
-  const { dataset, groups } = leaveOutUngrouped(instances, read, reading.skipped);
-  dataset.labels.cols = vocabulary.size;
-  const corrections = flags.corrections
-    ? await readCorrections(flags.corrections, groups, dataset, plain(reading))
-    : [];
-  return { dataset, grouped: { groups, corrections, skipped: reading.skipped } };
-}
-
-/** Groups and corrections are JSON lines, whatever the instances are. */
-const plain = ({ skipped, note, progress, signal }: ReadOptions): ReadOptions => ({
-  skipped,
-  note,
-  progress,
-  signal,
-});
 
 /** Says what was decided and why, and writes the evidence where it is asked for. */
 export async function reportImputed(
   imputed: ImputedSet,
   dataset: Dataset,
-  grouped: Grouped,
+  grouped: GroupedRows,
   { evidence }: GroupFlags,
   terminal: Terminal,
 ) {
@@ -154,35 +108,6 @@ export async function reportImputed(
     evidence,
   };
 }
-
-/** Group after group, label after label; then what was corrected. */
-function* evidenceOf(imputed: ImputedSet, dataset: Dataset, grouped: Grouped): Generator<EvidenceRecord> {
-  const { groups, assignment } = imputed;
-  const { names } = grouped.groups;
-  const idOf = (row: number) => dataset.ids?.[row] ?? String(row);
-  const labelOf = (column: number) => dataset.vocabulary.label(column).id;
-  for (let group = 0; group < names.length; group++) {
-    for (let pair = groups.labels.indptr[group]; pair < groups.labels.indptr[group + 1]; pair++) {
-      const record = { group: names[group], label: labelOf(groups.labels.indices[pair]) };
-      if (!assignment) {
-        yield { ...record, instances: Array.from(rowIndices(groups.members, group), idOf) };
-        continue;
-      }
-      const { places, similarities, margin } = choiceOf(assignment, pair);
-      const members = rowIndices(groups.members, group);
-      yield {
-        ...record,
-        instances: places.map((place) => idOf(members[place])),
-        similarities: similarities.map(short),
-        margin: margin === null ? null : short(margin),
-      };
-    }
-  }
-  for (const { group, label, rows } of grouped.corrections ?? [])
-    yield { group: names[group], label: labelOf(label), instances: rows.map(idOf), pinned: true };
-}
-
-const short = (value: number) => Number(value.toPrecision(4));
 
 /** `impute.step=0.2` among the settings of train is the option `step` of imputing. */
 export function splitSettings(

@@ -5,17 +5,18 @@ import type { Command } from 'commander';
 import type { Dataset } from '../data/dataset.ts';
 import { readDataset } from '../data/formats.ts';
 import { bagSamples } from '../data/group.ts';
+import { type GroupedRows, readGrouped } from '../data/grouped.ts';
 import { readIdList, readLabels } from '../data/labels.ts';
 import type { Vocabulary } from '../data/vocabulary.ts';
 import { badUsage, UmbelError } from '../errors.ts';
 import { allOptions, Classifier } from '../learn/classifier.ts';
-import { type Grouped, imputeMethods, imputeSet } from '../learn/impute/impute.ts';
+import { imputeMethods, imputeSet } from '../learn/impute/impute.ts';
 import type { Estimate } from '../learn/learner.ts';
 import { defaultLearner, findLearner, learnerNames } from '../learn/registry.ts';
 import type { Option } from '../options.ts';
 import { openCheckpoint } from '../store/checkpoint.ts';
 import { checkTarget, saveModel } from '../store/folder.ts';
-import { type GroupFlags, readGrouped, reportImputed, splitSettings, withGroupFlags } from './impute.ts';
+import { type GroupFlags, reportImputed, splitSettings, withGroupFlags } from './impute.ts';
 import {
   type CommonFlags,
   collectSetting,
@@ -153,7 +154,7 @@ async function train(terminal: Terminal, flags: TrainFlags) {
 async function readTraining(
   flags: TrainFlags,
   reading: ReturnType<typeof readOptions>,
-): Promise<{ dataset: Dataset; grouped?: Grouped }> {
+): Promise<{ dataset: Dataset; grouped?: GroupedRows }> {
   const { groups, train } = flags;
   if (groups !== undefined) return readGrouped(train, { ...flags, groups }, reading);
   refuseAlone(flags, '--groups', ['impute', 'evidence', 'corrections']);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Groups, groupRows } from '../../data/group.ts';
+import type { GroupedRows } from '../../data/grouped.ts';
 import { datasetOf } from '../../data/plain-samples.ts';
 import { Skipped } from '../../data/skipped.ts';
 import { CsrBuilder, rowIndices } from '../../math/csr.ts';
@@ -7,7 +8,7 @@ import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
 import { Classifier } from '../classifier.ts';
 import { findLearner } from '../registry.ts';
-import { type Grouped, type ImputeOptions, imputeMethods, imputeOptions, imputeSet } from './impute.ts';
+import { type ImputeOptions, imputeMethods, imputeOptions, imputeSet } from './impute.ts';
 
 const context = { seed: 1, threads: 1, progress: quiet };
 
@@ -25,7 +26,7 @@ function pets() {
   const set = { ...plain, features: plain.features ?? {} };
   return { set, groups };
 }
-const imputed = (given: Partial<Grouped> & { groups: Groups }, options: Partial<ImputeOptions> = {}) =>
+const imputed = (given: Partial<GroupedRows> & { groups: Groups }, options: Partial<ImputeOptions> = {}) =>
   imputeSet(pets().set, given, parseOptions(imputeOptions, options), context);
 const labelsOf = ({ set }: Awaited<ReturnType<typeof imputeSet>>) =>
   Array.from({ length: set.rows }, (_, row) => [...rowIndices(set.labels, row)].join());

@@ -1,16 +1,17 @@
 // Training from group labels (EAGLE): only groups carry labels; imputing decides which of their members they belong to,
 // and so turns a grouped data set into one that any learner takes.
-import { type Features, selectFeatures, selectSamples } from '../../data/dataset.ts';
+import { type Dataset, type Features, selectFeatures, selectSamples } from '../../data/dataset.ts';
 import { baselineLabels, type Groups } from '../../data/group.ts';
-import type { Skipped } from '../../data/skipped.ts';
+import type { GroupedRows } from '../../data/grouped.ts';
 import type { Csr, Pattern } from '../../math/csr.ts';
-import { choice, flag, integer, number, type OptionsOf } from '../../options.ts';
-import type { Context } from '../../progress.ts';
+import { choice, flag, integer, number, type OptionsOf, parseOptions } from '../../options.ts';
+import { type Context, quiet } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
 import type { TrainingSet } from '../learner.ts';
+import { Preparation, preparationOptions } from '../preparation.ts';
 import { type Assignment, chooseBest, chosenLabels } from './assignment.ts';
 import { chooseMethod } from './auto.ts';
-import { type Correction, checkGroups, pinGroups } from './corrections.ts';
+import { checkGroups, pinGroups } from './corrections.ts';
 import { scoreNearest } from './grlr.ts';
 import { assignPlus } from './plus.ts';
 
@@ -49,14 +50,6 @@ export interface Imputed {
   reasons: string[];
 }
 
-/** A grouped data set: what `train` and `umbel impute` start from. */
-export interface Grouped {
-  groups: Groups;
-  corrections?: Correction[];
-  /** Takes groups that cannot be imputed; without it they are refused. */
-  skipped?: Skipped;
-}
-
 /** The data set that any learner takes, and what was decided for it. */
 export interface ImputedSet extends Imputed {
   set: TrainingSet;
@@ -68,7 +61,7 @@ export interface ImputedSet extends Imputed {
 
 export async function imputeSet(
   set: TrainingSet,
-  { groups: given, corrections = [], skipped }: Grouped,
+  { groups: given, corrections = [], skipped }: GroupedRows,
   o: ImputeOptions,
   context: Context,
 ): Promise<ImputedSet> {
@@ -81,6 +74,21 @@ export async function imputeSet(
   const kept = rows.filter((row) => indptr[row + 1] > indptr[row]);
   const left = { ...selectSamples(labelled, kept), features: selectFeatures(set.features, kept) };
   return { ...imputed, set: left, kept, groups };
+}
+
+/** The same from texts or features as they were read; `dataset` in the answer has the labels. */
+export async function imputeDataset(
+  dataset: Dataset,
+  grouped: GroupedRows,
+  options: Partial<ImputeOptions> = {},
+  running: Partial<Context> = {},
+): Promise<ImputedSet & { dataset: Dataset }> {
+  const context = { seed: 1, threads: 1, progress: quiet, ...running };
+  const o = parseOptions(imputeOptions, options);
+  const { features } = await Preparation.fit(dataset, parseOptions(preparationOptions), context);
+  const imputed = await imputeSet({ ...dataset, features }, grouped, o, context);
+  const labelled = { ...dataset, labels: imputed.labels };
+  return { ...imputed, dataset: imputed.kept ? selectSamples(labelled, imputed.kept) : labelled };
 }
 
 /** Labels for the rows of `features`, from those of their groups. */

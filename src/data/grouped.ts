@@ -1,0 +1,51 @@
+// A grouped data set from its files: instances without labels, groups that carry them, and what people have put right.
+import { badInput } from '../errors.ts';
+import { nnz } from '../math/csr.ts';
+import type { Dataset } from './dataset.ts';
+import { readCorrections } from './evidence-file.ts';
+import type { ReadOptions } from './format.ts';
+import { readDataset } from './formats.ts';
+import type { Groups } from './group.ts';
+import { leaveOutUngrouped, readGroups } from './groups-file.ts';
+import type { Skipped } from './skipped.ts';
+
+export interface GroupedRows {
+  groups: Groups;
+  /** Which members of a group have a label: by numbers, none where the group should not carry it. */
+  corrections?: { group: number; label: number; rows: number[] }[];
+  /** Takes groups that cannot be imputed; without it they are refused. */
+  skipped?: Skipped;
+}
+
+/** Instances and their groups; what is wrong with them is refused, or left out and counted. */
+export async function readGrouped(
+  train: string,
+  files: { groups: string; corrections?: string },
+  reading: ReadOptions & { format?: string } = {},
+): Promise<{ dataset: Dataset; grouped: GroupedRows }> {
+  const instances = await readDataset(train, reading);
+  if (nnz(instances.labels) > 0)
+    throw badInput('instances must come without labels where groups carry them', {
+      file: train,
+      value: `${nnz(instances.labels)} labels`,
+      hint: 'umbel data group takes them away',
+    });
+  const { vocabulary } = instances;
+  // Only a file that names its labels says what a label may be.
+  const closed = vocabulary.size > 0;
+  const read = await readGroups(files.groups, instances, { ...plain(reading), closed });
+  const { dataset, groups } = leaveOutUngrouped(instances, read, reading.skipped);
+  dataset.labels.cols = vocabulary.size;
+  const corrections = files.corrections
+    ? await readCorrections(files.corrections, groups, dataset, plain(reading))
+    : [];
+  return { dataset, grouped: { groups, corrections, skipped: reading.skipped } };
+}
+
+/** Groups and corrections are JSON lines, whatever the instances are. */
+const plain = ({ skipped, note, progress, signal }: ReadOptions): ReadOptions => ({
+  skipped,
+  note,
+  progress,
+  signal,
+});

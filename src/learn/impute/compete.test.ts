@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { CsrBuilder } from '../../math/csr.ts';
+import { choiceOf } from './assignment.ts';
+import { compete } from './compete.ts';
+
+/**
+ * One group of three members and as many labels as there are rows of margins; a second group of one member carries those
+ * labels that are known from elsewhere.
+ */
+function placesOf(margins: number[][], counts: number[], elsewhere: number[]): number[][] {
+  const members = new CsrBuilder('binary');
+  members.add([0, 1, 2]);
+  members.add([3]);
+  const labels = new CsrBuilder('values');
+  labels.add([...margins.keys()], counts);
+  labels.add(
+    elsewhere,
+    elsewhere.map(() => 1),
+  );
+  const groups = { members: members.pattern(4), labels: labels.csr(margins.length) };
+  const offsets = Uint32Array.from([
+    ...margins.map((_, i) => 3 * i),
+    ...elsewhere.map((_, i) => 3 * margins.length + i),
+    3 * margins.length + elsewhere.length,
+  ]);
+  const values = Float32Array.from([...margins.flat(), ...elsewhere.map(() => 0)]);
+  const assigned = compete(groups, { offsets, values });
+  return margins.map((_, pair) => choiceOf(assigned, pair).places);
+}
+
+describe('labels that compete', () => {
+  it('go to as many members as the group carries them, the best', () => {
+    const [first, second] = placesOf(
+      [
+        [1, 0.9, -1],
+        [-1, -1, 1],
+      ],
+      [2, 1],
+      [0, 1],
+    );
+    expect(first).toEqual([0, 1]);
+    expect(second).toEqual([2]);
+  });
+
+  it('of which nothing is known go to the members that no other claims, the least claimed first', () => {
+    const [known, unknown] = placesOf(
+      [
+        [1, 0.2, -1],
+        [0, 0, 0],
+      ],
+      [2, 1],
+      [0],
+    );
+    expect(known).toEqual([0, 1]);
+    expect(unknown).toEqual([2]);
+  });
+
+  it('give way to a member that would have none, where they lose least', () => {
+    const places = placesOf(
+      [
+        [1, 0.5, -1],
+        [1, -1, 0.3],
+        [1, -1, 0.1],
+      ],
+      [2, 1, 1],
+      [0, 1, 2],
+    );
+    expect(places).toEqual([[0, 1], [2], [0]]);
+  });
+
+  it('stay where giving way would cost too much', () => {
+    const places = placesOf(
+      [
+        [1, -1, -1],
+        [1, -1, -1],
+      ],
+      [1, 2],
+      [0, 1],
+    );
+    expect(places[0]).toEqual([0]);
+  });
+
+  it('go to every member with a margin where groups do not say how often they carry them', () => {
+    expect(placesOf([[0.4, -0.2, -0.9]], [1], [0])).toEqual([[0, 1]]);
+  });
+});
