@@ -80,7 +80,8 @@ describe('labels that compete', () => {
     expect(places[0]).toEqual([0]);
   });
 
-  it('go to every member with a margin where groups do not say how often they carry them', () => {
-    expect(placesOf([[0.4, -0.2, -0.9]], [1], [0])).toEqual([[0, 1]]);
+  it('go to every member that is nearly as likely where groups do not say how often they carry them', () => {
+    expect(placesOf([[0.2, -0.2, -0.9]], [1], [0])).toEqual([[0, 1]]);
+    expect(placesOf([[0.6, -0.2, -0.9]], [1], [0])).toEqual([[0]]);
   });
 });

@@ -4,8 +4,9 @@ import type { Groups } from '../../data/group.ts';
 import { columnCounts } from '../../math/csr.ts';
 import { type Assignment, chooseBest, type Scores } from './assignment.ts';
 
-/** Where groups do not say how often they carry a label, members above this margin get it too. */
+/** Where groups do not say how often they carry a label, members above this margin and near the best get it too. */
 const alsoAbove = -0.6;
+const near = 0.5;
 /** A label that one group carries alone goes to so many members at least, if no other label claims them. */
 const guesses = 3;
 /** How much of its margin a label may lose for a member that would have none. */
@@ -52,8 +53,9 @@ interface Table {
 }
 
 function addAbove({ margins, marks }: Table, label: number): void {
+  const least = Math.max(alsoAbove, Math.max(...margins[label]) - near);
   margins[label].forEach((margin, member) => {
-    if (margin > alsoAbove) marks[label][member] = 1;
+    if (margin > least) marks[label][member] = 1;
   });
 }
 
