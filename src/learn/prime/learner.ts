@@ -6,7 +6,7 @@ import type { Task } from '../../kernels/pool.ts';
 import { columnCounts } from '../../math/csr.ts';
 import { trainOnThread } from '../epochs.ts';
 import { fingerprint } from '../fingerprint.ts';
-import type { Learner } from '../learner.ts';
+import type { Estimate, Learner } from '../learner.ts';
 import { loadPrime, primeModel } from './model.ts';
 import { freeVectorCount, options, type Settings } from './options.ts';
 import type { PrimeSetup, Trained } from './train.ts';
@@ -25,6 +25,19 @@ function labelTexts(vocabulary: Vocabulary): (string | null)[] {
 function pieceOf({ texts, labelTexts, labels, settings, seed }: PrimeSetup): string {
   const words = new TextEncoder().encode(JSON.stringify([texts, labelTexts]));
   return `prime-${fingerprint([settings, seed], [words, labels.indptr, labels.indices])}`;
+}
+
+/** Roughly; of a pretrained encoder as if it were one of ours with the width that is set. */
+function estimateOf(rows: number, labels: number, o: Settings): Estimate {
+  const pool = Math.min(o.batch * o.positives, labels);
+  const layers = o.encoder === 'bag' ? 1 : 3 * o.layers;
+  const parameters = o.width * (o.vocabulary + 20 * layers * o.width);
+  const ofLabels = (3 * labels + freeVectorCount(o.freeVectors, labels)) * o.width;
+  // What a step holds at once: tokens as vectors, layer by layer, and the distances of triplets.
+  const encoded = 8 * layers * (o.batch + pool) * o.length * o.width;
+  const distances = 25 * o.batch * o.positives * pool;
+  const numbers = 4 * parameters + 4 * ofLabels + rows * o.width + encoded + distances;
+  return { memory: 250e6 + 4 * numbers, disk: 4 * (parameters + ofLabels) };
 }
 
 function primeLearner(name: string, summary: string, changed: Partial<Settings>): Learner<typeof options> {
@@ -67,6 +80,7 @@ function primeLearner(name: string, summary: string, changed: Partial<Settings>)
         threads: settings.runtimeThreads,
       });
     },
+    estimate: ({ rows, labels }, o) => estimateOf(rows, labels.cols, o),
     load: loadPrime,
   };
 }

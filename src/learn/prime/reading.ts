@@ -1,0 +1,77 @@
+// How texts become tokens, and the encoder that takes them: subwords learned here, or what a pretrained folder holds.
+import { readPretrainedFolder } from '../../data/pretrained-folder.ts';
+import { badInput, badUsage, locate } from '../../errors.ts';
+import { trainSubwords } from '../../text/subword-trainer.ts';
+import { Subwords, type TokenRows } from '../../text/subwords.ts';
+import { startImportance } from '../encode/bag.ts';
+import type { EncoderShape } from '../encode/encoder.ts';
+import { readPretrained } from '../encode/pretrained.ts';
+import type { Settings } from './options.ts';
+import type { PrimeSetup } from './train.ts';
+
+export interface Reading {
+  subwords: Subwords;
+  shape: EncoderShape;
+  /** By name, where there are any before training. */
+  weights: ReadonlyMap<string, Float32Array>;
+  queries: TokenRows;
+  labels: TokenRows;
+}
+
+/** Tokens, and the encoder that takes them. */
+export async function openReading({ texts, labelTexts, settings: o }: PrimeSetup): Promise<Reading> {
+  const known = labelTexts.filter((text) => text !== null);
+  const { subwords, shape, weights } =
+    o.encoder === 'pretrained' ? await openPretrained(o) : await openNew([...texts, ...known], o);
+  const queries = subwords.encode(texts, o.length);
+  return {
+    subwords,
+    shape,
+    weights: shape.kind === 'bag' ? startImportance(queries, shape.tokens) : weights,
+    queries,
+    labels: subwords.encode(
+      labelTexts.map((text) => text ?? ''),
+      o.length,
+    ),
+  };
+}
+
+async function openNew(texts: string[], o: Settings) {
+  const subwords = await Subwords.from(
+    trainSubwords(texts, { size: o.vocabulary, minCount: 2, lowercase: true }),
+  );
+  const common = { tokens: subwords.size, width: o.width };
+  if (o.encoder === 'bag')
+    return { subwords, weights: new Map(), shape: { kind: 'bag', pooling: o.pooling, ...common } as const };
+  if (o.width % o.heads !== 0) throw badUsage(`heads must divide the width ${o.width}`, { value: o.heads });
+  const shape: EncoderShape = {
+    kind: 'transformer',
+    ...common,
+    layers: o.layers,
+    heads: o.heads,
+    inner: 4 * o.width,
+    places: o.length,
+    activation: 'gelu',
+    epsilon: 1e-12,
+    dropout: 0.1,
+  };
+  return { subwords, weights: new Map<string, Float32Array>(), shape };
+}
+
+async function openPretrained(o: Settings) {
+  if (!o.folder) throw badUsage('encoder=pretrained must come with folder=...');
+  const { tokenizer, config, tensors } = await readPretrainedFolder(o.folder);
+  try {
+    const subwords = await Subwords.from(tokenizer);
+    const { shape, weights } = readPretrained(config, tensors);
+    if (subwords.size > shape.tokens)
+      throw badInput(`tokenizer.json must know at most the ${shape.tokens} tokens of the network`, {
+        value: subwords.size,
+      });
+    if (o.length > shape.places)
+      throw badUsage(`length must be at most the ${shape.places} places of the network`, { value: o.length });
+    return { subwords, shape, weights };
+  } catch (error) {
+    throw locate(error, { file: o.folder });
+  }
+}
