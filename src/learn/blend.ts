@@ -11,7 +11,7 @@ export const blendOptions = {
     ['rank', 'score'],
     'what counts of each model: ranks, or scores from its best to its worst',
   ),
-  weight: number(0.5, 'of the other model, from 0 to 1', { min: 0, max: 1 }),
+  weight: number(0.3, 'of the other model, from 0 to 1', { min: 0, max: 1 }),
 };
 export type BlendOptions = OptionsOf<typeof blendOptions>;
 

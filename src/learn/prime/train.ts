@@ -2,7 +2,7 @@
 import type { Pattern } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { linearRate } from '../../nn/schedule.ts';
-import type { Json, Tensors } from '../../parts.ts';
+import { type Json, type Tensors, vector } from '../../parts.ts';
 import type { EncoderShape } from '../encode/encoder.ts';
 import { type EpochJob, runEpochs } from '../epochs.ts';
 import { drawOrder, groupQueries, groupSize } from './batches.ts';
@@ -49,6 +49,8 @@ export const trainPrime: EpochJob<PrimeSetup, Trained> = (setup) => async (_, re
     steps: total,
     warmup: Math.min(500, Math.floor(total / 10)),
   });
+  // Grouping takes a good part of an epoch: groups stay until larger ones are due.
+  let groups = setup.kept?.groups?.data as Uint32Array | undefined;
   const plan = {
     trainer: machine.trainer,
     epochs: o.epochs,
@@ -57,23 +59,24 @@ export const trainPrime: EpochJob<PrimeSetup, Trained> = (setup) => async (_, re
     select: [],
     kept: setup.kept,
     async run(epoch: number, told: (losses: Record<string, number>) => void) {
-      const size = o.alike ? groupSize(epoch, o.epochs) : 0;
-      const groups = size ? groupQueries(await machine.encodeQueries(), size, seed) : undefined;
+      const size = groupSize(epoch, o.epochs);
+      if (o.alike && size !== groupSize(epoch - 1, o.epochs))
+        groups = groupQueries(await machine.encodeQueries(), size, seed);
       const order = drawOrder(labels.rows, groups, new Random(seed, 'prime order', epoch));
       for (let at = 0; at < order.length; at += o.batch) {
         told(await machine.step(order.subarray(at, at + o.batch), rate(machine.trainer.step)));
         done = machine.trainer.step;
       }
     },
-    state: () => machine.state(),
+    state: () => ({ ...machine.state(), ...(groups && { groups: vector(groups.slice()) }) }),
   };
   await runEpochs(plan, report);
   const queries = o.classifierEpochs > 0 ? await machine.encodeQueries() : undefined;
   const trained = await machine.finish();
   const common = { tokenizer: reading.subwords.file, shape: reading.shape, ...trained };
   if (!queries) return common;
-  const size = o.alike ? groupSize(o.epochs - 1, o.epochs) : 0;
-  const groups = size ? groupQueries(queries, size, seed) : undefined;
+  const size = groupSize(o.epochs - 1, o.epochs);
+  if (groups) groups = groupQueries(queries, size, seed);
   const all = total + o.classifierEpochs * steps;
   const vectors = await trainClassifiers(
     { queries, labels, start: trained.vectors, groups, settings: o, seed },
