@@ -89,6 +89,21 @@ describe('the house', () => {
     expect(packages.filter((file) => roomOf(file) !== 'server')).toEqual([]);
   });
 
+  it('the studio speaks HTTP only: it imports the client, its packages and itself', () => {
+    const folder = join(root, '..', 'studio');
+    const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      /\.tsx?$/.test(file),
+    );
+    const outside = sources.flatMap((file) =>
+      [...readFileSync(join(folder, file), 'utf8').matchAll(/from '([^']+)'/g)]
+        .map(([, path]) =>
+          path.startsWith('.') ? relative(folder, join(folder, dirname(file), path)) : path,
+        )
+        .filter((path) => path.startsWith('..') || !path.includes('.')),
+    );
+    expect(new Set(outside)).toEqual(new Set(['../src/client.ts', 'preact', 'preact/hooks']));
+  });
+
   it('no file is longer than 450 lines', () => {
     const long = files.filter((file) => readFileSync(join(root, file), 'utf8').split('\n').length > 450);
     expect(long.map((file) => relative(root, join(root, file)))).toEqual([]);

@@ -113,16 +113,15 @@ function curl(method: string, path: string, body?: Body): string {
   const address = `http://127.0.0.1:8080${path}`;
   if (method === 'get') return `curl ${address}`;
   const [type] = Object.keys(body?.content ?? {});
-  return type
-    ? `curl ${address} -H 'Content-Type: ${type}' -d '...'`
-    : `curl -X ${method.toUpperCase()} ${address}`;
+  const verb = type && method === 'post' ? '' : ` -X ${method.toUpperCase()}`;
+  return `curl${verb} ${address}${type ? ` -H 'Content-Type: ${type}' -d '...'` : ''}`;
 }
 
 const style = `:root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}
 main{max-width:60rem;margin:2rem auto;padding:0 1rem}h1 small,h3 small{font-weight:400;opacity:.7}
 h2{margin:2rem 0 .5rem;text-transform:capitalize}h3{font-size:1rem;margin:1rem 0 0}
 details{border:1px solid #8886;border-radius:.4rem;margin:.4rem 0;padding:.4rem .8rem}summary{cursor:pointer}
-summary b{display:inline-block;min-width:3.2rem}.get{color:#07783f}.post{color:#0b5cad}
-@media(prefers-color-scheme:dark){.get{color:#5fd38d}.post{color:#7cb8f5}}
+summary b{display:inline-block;min-width:3.2rem}.get{color:#07783f}.post{color:#0b5cad}.put{color:#7a5300}.delete{color:#a3362a}
+@media(prefers-color-scheme:dark){.get{color:#5fd38d}.post{color:#7cb8f5}.put{color:#e0b64f}.delete{color:#f0998c}}
 table{border-collapse:collapse}td,th{text-align:left;padding:.1rem .8rem .1rem 0;vertical-align:top}
 pre{overflow:auto;background:#8882;padding:.6rem;border-radius:.4rem}ul{padding-left:1.2rem;margin:.2rem 0}`;

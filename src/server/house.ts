@@ -13,7 +13,7 @@ import type { Reviewing } from './review/routes.ts';
 import type { Training } from './runs/routes.ts';
 import { Runs } from './runs/runs.ts';
 import { Sources } from './runs/sources.ts';
-import { kept, openState, type State } from './state.ts';
+import { openState, refuseUnkept, type State } from './state.ts';
 
 export interface House extends Labelling, Reviewing, Grouping, Training {
   state: State | undefined;
@@ -64,7 +64,7 @@ export async function openHouse(options: ServeOptions, onTrouble: (error: unknow
   }
   return {
     ...{ limits, state, crews, evidence, maps, sources, remember, serve },
-    runs: () => runs ?? (kept(undefined) as never),
+    runs: () => runs ?? refuseUnkept(),
     async unserve(name) {
       const crew = crews.get(name);
       crews.delete(name);

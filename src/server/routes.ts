@@ -168,7 +168,7 @@ function registerSuggest(app: App, serving: Serving): void {
 }
 
 /** What comes as a stream is checked as it is read. */
-const exceptStreams: typeof compileValidator = (part) => {
+export const exceptStreams: typeof compileValidator = (part) => {
   const check = compileValidator(part);
   return (value: unknown) => (value instanceof Readable ? true : check(value));
 };

@@ -47,8 +47,9 @@ export async function openState(folder: string): Promise<State> {
 }
 
 /** The state, or a refusal that says how to get one. */
-export function kept(state: State | undefined): State {
-  if (state) return state;
+export const kept = (state: State | undefined): State => state ?? refuseUnkept();
+
+export function refuseUnkept(): never {
   throw new Problem(
     'no-state',
     'the server must be started with a place to keep this',

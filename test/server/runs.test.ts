@@ -87,7 +87,7 @@ describe('a run', () => {
     await client.removeRun(id);
     expect(await client.runs()).toEqual([]);
     expect(existsSync(join(house.folder, state, 'runs', String(id)))).toBe(false);
-  });
+  }, 60_000);
 
   it('can be cancelled, while it waits and while it runs', async () => {
     const { client } = served;
@@ -206,5 +206,5 @@ describe('kill -9', () => {
     expect(await second.client.review('m')).toMatchObject({ accepted: 1 });
     second.child.kill('SIGTERM');
     expect(await once(second.child, 'exit')).toEqual([0, null]);
-  });
+  }, 120_000);
 });

@@ -49,9 +49,10 @@ export function listReviews(state: State, model: string, query: ReviewQuery): Re
     model,
     limit,
   );
-  const plain = items.map(({ id, text, label, name, score, decision }) => ({
-    ...{ id, text, label, name, score, decision },
-  }));
+  // The package adds a field of its own to rows.
+  const plain = items.map(({ id, text, label, name, score, decision }) => {
+    return { id, text, label, name, score, decision };
+  });
   return { ...countReviews(state, model), items: plain };
 }
 

@@ -4,14 +4,13 @@ import { Type } from 'typebox';
 import { badInput } from '../../errors.ts';
 import { findLearner, learnerNames } from '../../learn/registry.ts';
 import { Problem } from '../problem.ts';
-import { type App, answers } from '../routes.ts';
+import { type App, answers, exceptStreams } from '../routes.ts';
 import { type Runs, remoteOptions } from './runs.ts';
 import {
   DataEntry,
   DataList,
   DataParams,
   DataQuery,
-  type DataQuery as DataQueryType,
   LearnerList,
   Run,
   RunList,
@@ -88,15 +87,12 @@ function registerData(app: App, { sources }: Training): void {
         body: { content: { 'text/plain': { schema: Type.String({ description: 'The file.' }) } } },
         response: answers(DataEntry),
       },
-      validatorCompiler: ({ schema, httpPart, ...part }) =>
-        httpPart === 'body'
-          ? () => true
-          : (app.validatorCompiler?.({ schema, httpPart, ...part }) ?? (() => true)),
+      validatorCompiler: exceptStreams,
     },
     async ({ params, query, body }) => {
       const upload = (body as Readable | undefined)?.iterator({ destroyOnReturn: false });
       if (!upload) throw badInput('upload must not be empty');
-      return sources.add(params.data, upload, query as DataQueryType);
+      return sources.add(params.data, upload, query as DataQuery);
     },
   );
   app.delete(

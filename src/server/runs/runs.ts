@@ -212,13 +212,10 @@ export class Runs {
 
   #begin(id: number, task: Task): void {
     const url = builtFile(import.meta.url.replace(/runs(\.[jt]s)$/, 'trainer$1'));
-    const child = fork(fileURLToPath(url), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], execArgv: [] });
+    const child = fork(fileURLToPath(url), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], execArgv: [] });
     const current: Current = { id, child, progress: null, curve: [], cancelled: false };
     this.#current = current;
-    let [last, words] = [undefined as News | undefined, ''];
-    child.stderr?.on('data', (text: Buffer) => {
-      words = `${words}${text}`.slice(-2000);
-    });
+    let last: News | undefined;
     child.on('message', (news: News) => {
       if ('progress' in news) current.progress = news.progress;
       else if ('point' in news) current.curve.push(news.point);
