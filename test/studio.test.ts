@@ -223,7 +223,7 @@ describe('the studio', () => {
   it('draws a map that is searched, zoomed and compared', async () => {
     await visit('map');
     const canvas = page.locator('canvas');
-    await canvas.waitFor({ timeout: 60_000 });
+    await canvas.waitFor({ timeout: 150_000 });
     await page.getByLabel('Search the map').fill('bird');
     await page.locator('.chip').first().click();
     await page.locator('.chip').nth(1).click();
@@ -240,7 +240,7 @@ describe('the studio', () => {
       await page.mouse.move((box?.x ?? 0) + 60 + 4 * i, (box?.y ?? 0) + 100 + 2 * i);
     expect(await tip.textContent()).toMatch(/sample/);
     await inspect('map');
-  }, 120_000);
+  }, 240_000);
 
   it('goes through groups by keys alone', async () => {
     await visit('groups');

@@ -1,5 +1,6 @@
-// Points in the plane from who is near whom, in the manner of UMAP: neighbours pull each other, others chosen at
-// random push each other away. The start puts connected points beside each other, so that far apart means something too.
+// Points in the plane from who is near whom, in the manner of UMAP with the curve 1 / (1 + distance^2): neighbours pull
+// each other, others chosen at random push each other away. The start puts connected points beside each other, so that
+// far apart means something too.
 
 /** Neighbours of every point, as many places for each. */
 export interface NearGraph {
@@ -20,8 +21,6 @@ const passes = 200;
 const startPasses = 60;
 /** Points pushed away for every neighbour pulled. */
 const pushes = 4;
-/** The shape of UMAP's curve for a least distance of 0.1. */
-const [curveA, curveB] = [1.577, 0.8951];
 const mostStep = 4;
 
 /** x and y of every point, from 0 to 1. `onPass` may wait, throw, or tell how far it is. */
@@ -110,7 +109,7 @@ function pullAndPush(
       const [dx, dy] = [x[i] - x[j], y[i] - y[j]];
       const square = dx * dx + dy * dy;
       if (square > 0) {
-        const pull = (-2 * curveA * curveB * square ** (curveB - 1)) / (1 + curveA * square ** curveB);
+        const pull = -2 / (1 + square);
         x[i] += step * clip(pull * dx);
         y[i] += step * clip(pull * dy);
         x[j] -= step * clip(pull * dx);
@@ -121,7 +120,7 @@ function pullAndPush(
         if (k === i) continue;
         const [ex, ey] = [x[i] - x[k], y[i] - y[k]];
         const far = ex * ex + ey * ey;
-        const push = (2 * curveB) / ((0.001 + far) * (1 + curveA * far ** curveB));
+        const push = 2 / ((0.001 + far) * (1 + far));
         x[i] += step * clip(push * ex);
         y[i] += step * clip(push * ey);
       }
