@@ -26,7 +26,10 @@ const { positionals, values: flags } = parseArgs({
     seeds: { type: 'string', default: '1,2,3' },
     /** What is varied, where it is not the usual: sizes g, or noises s. */
     groups: { type: 'string' },
+    /** With options where they are not the usual: eagle-plus:rounds=1. */
     methods: { type: 'string', default: 'baseline,eagle-0,eagle,eagle-plus,auto' },
+    /** Of the file that is written, where it is not the experiment. */
+    name: { type: 'string' },
     merge: { type: 'string', default: 'list' },
     learner: { type: 'string', default: 'tree' },
     threads: { type: 'string', default: '2' },
@@ -98,13 +101,18 @@ function precisionOf(given: csr.Pattern, truth: csr.Pattern): number {
   return right / nnz(given);
 }
 
+function optionsOf(method: string): Record<string, string> {
+  const [name, ...settings] = method.split(':');
+  return { method: name, ...Object.fromEntries(settings.map((setting) => setting.split('='))) };
+}
+
 /** All methods on the same groups; what `auto` chose need not be trained again. */
 async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed: number) {
   const groups = groupRows(members, set.train.labels, flags.merge as grouping.Merge);
   const found = new Map<string, { figures: Figures; chosen: string }>();
   for (const method of methods) {
     const started = performance.now();
-    const o = parseOptions(imputeOptions, { method });
+    const o = parseOptions(imputeOptions, optionsOf(method));
     const imputed = await impute(set.train.features, groups, o, { seed, threads, progress: () => {} });
     const seconds = (performance.now() - started) / 1000;
     const known = method === 'auto' ? found.get(imputed.method) : undefined;
@@ -175,9 +183,8 @@ const order = (row: Row) => [
   setNames.indexOf(row.set),
   row.merge === 'list' ? 0 : 1,
   row.groups === 'none' ? -1 : Number(row.groups),
-  ['oracle', ...allMethods].indexOf(row.method),
+  ['oracle', ...methods].indexOf(row.method),
 ];
-const allMethods = ['baseline', 'eagle-0', 'eagle', 'eagle-plus', 'auto'];
 const byOrder = (a: Row, b: Row) => {
   const [left, right] = [order(a), order(b)];
   const first = left.findIndex((value, i) => value !== right[i]);
@@ -189,7 +196,7 @@ const experiment = experiments[flags.experiment];
 if (!experiment) throw new Error(`experiment must be one of ${Object.keys(experiments).join(', ')}`);
 const [folder = ''] = positionals;
 await mkdir(flags.out, { recursive: true });
-const file = join(flags.out, `eagle-${flags.experiment}`);
+const file = join(flags.out, `eagle-${flags.name ?? flags.experiment}`);
 
 async function keepRows(set: string, measured: Row[]): Promise<void> {
   for (const row of measured) say(row);
