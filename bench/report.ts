@@ -82,6 +82,20 @@ interface BagResults {
   }[];
 }
 
+/** Of `bench/serve.ts`. */
+interface Served {
+  perSecond: number;
+  refusedPerSecond: number;
+  failed: number;
+  milliseconds: { median: number; p99: number };
+}
+interface ServeResults {
+  full: Served;
+  steady: Served & { rate: number };
+  overload: Served & { seconds: number; rate: number; resident: { mostMB: number[] } };
+  after: Served;
+}
+
 const markers = ['<!-- measured: npm run bench:report -->', '<!-- end of measured -->'] as const;
 
 /** The section's text for the results in a folder. */
@@ -99,6 +113,7 @@ export function measured(results: string): string {
     return found && overlapSection(found, table);
   });
   const bags = read<BagResults>('miml');
+  const served = read<ServeResults>('serve');
   const eagles = eagleTables.map(({ name, ...table }) => {
     const found = read<{ rows: EagleRow[] }>(`eagle-${name}`);
     return found && eagleSection(found.rows, table);
@@ -112,6 +127,7 @@ export function measured(results: string): string {
     bags && bagSection(bags),
     text && textSection(text),
     split && splitSection(split),
+    served && serveSection(served),
   ]
     .filter((section) => section !== undefined)
     .join('\n\n');
@@ -391,6 +407,15 @@ const splitSection = (r: SplitResults) =>
   `**Stratified split**: ${thousands(r.rows)} samples with ${thousands(r.labels)} labels in ` +
   `${r.stratified.seconds.toFixed(2)} s; labels' shares are off by ${r.stratified.meanAbsoluteError} on average ` +
   `(at random: ${r.random.meanAbsoluteError}).`;
+
+const serveSection = ({ full, steady, overload, after }: ServeResults) =>
+  '**Over HTTP**: one text per request to the WordNet tree, the load (autocannon) on the same two cores. ' +
+  `${thousands(full.perSecond)} suggestions per second at most; at ${thousands(steady.rate)} per second half are there within ` +
+  `${steady.milliseconds.median} ms and 99% within ${steady.milliseconds.p99} ms. At ${thousands(overload.rate)} per second for ` +
+  `${overload.seconds} s and with short queues it answered ${thousands(overload.perSecond)} per second, refused ` +
+  `${thousands(overload.refusedPerSecond)} with 503 and lost ${overload.failed}; its memory in each tenth of that time was at ` +
+  `most ${overload.resident.mostMB.map((mb) => mb.toFixed(0)).join(', ')} MB. Right after, 8 clients had ` +
+  `${thousands(after.perSecond)} answers per second, 99% within ${after.milliseconds.p99} ms.`;
 
 /** The part of the README between the markers. */
 export function measuredPart(readme: string): string {

@@ -1,6 +1,7 @@
 // How many suggestions per second `umbel serve` gives on this machine, how long they take, and that its memory stays
 // bounded at twice what it can take. The load comes from autocannon on loopback, so it shares the cores with the server.
-// Run from the project's folder after `npm run build`; writes bench/results/serve.json.
+// Run from the project's folder after `npm run build`, for the README with --duration 300; writes
+// bench/results/serve.json.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -46,12 +47,14 @@ async function residentMB(pid: number | undefined): Promise<number> {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN) / 1024;
 }
 
+/** Looked at once a second. */
 async function watchMemory(pid: number | undefined, running: Promise<unknown>): Promise<number[]> {
   const seen: number[] = [];
   let done = false;
-  running.finally(() => {
+  const end = () => {
     done = true;
-  });
+  };
+  running.then(end, end);
   while (!done) {
     seen.push(await residentMB(pid));
     await new Promise((resolve) => setTimeout(resolve, 1000));
@@ -59,11 +62,20 @@ async function watchMemory(pid: number | undefined, running: Promise<unknown>): 
   return seen;
 }
 
-const summary = ({ requests, latency, non2xx, errors, timeouts }: Result) => ({
-  perSecond: rounded(requests.average),
-  milliseconds: { median: latency.p50, p99: latency.p99, max: latency.max },
-  refused: non2xx,
+/** The most of every stretch of seconds, so that growth can be seen. */
+function memoryFigures(seen: number[], stretches = 10) {
+  const length = Math.max(1, Math.ceil(seen.length / stretches));
+  const most = Array.from({ length: Math.ceil(seen.length / length) }, (_, i) =>
+    rounded(Math.max(...seen.slice(i * length, (i + 1) * length))),
+  );
+  return { seconds: length, mostMB: most };
+}
+
+const summary = ({ latency, non2xx, errors, timeouts, duration, '2xx': answered }: Result) => ({
+  perSecond: rounded(answered / duration),
+  refusedPerSecond: rounded(non2xx / duration),
   failed: errors + timeouts,
+  milliseconds: { median: latency.p50, p99: latency.p99, max: latency.max },
 });
 
 if (!existsSync(join(flags.demo, 'model'))) {
@@ -104,12 +116,8 @@ const over = summary(await overload);
 const after = summary(await load(second.url, requests, { connections: 8, duration: 3 }));
 second.server.kill();
 await once(second.server, 'exit');
-const half = memory.slice(Math.floor(memory.length / 2));
-const residentFigures = {
-  firstHalfMB: Math.max(...memory.slice(0, half.length)),
-  secondHalfMB: Math.max(...half),
-};
-console.log('at twice as many:', JSON.stringify(over), JSON.stringify(residentFigures));
+const resident = memoryFigures(memory);
+console.log('at twice as many:', JSON.stringify(over), JSON.stringify(resident));
 console.log('right after:', JSON.stringify(after));
 
 const result = {
@@ -117,7 +125,7 @@ const result = {
   threads: Number(flags.threads),
   full,
   steady: { rate: Number(flags.rate), ...steady },
-  overload: { seconds: Number(flags.duration), rate: 2 * full.perSecond, ...over, resident: residentFigures },
+  overload: { seconds: Number(flags.duration), rate: 2 * full.perSecond, ...over, resident },
   after,
 };
 await mkdir(dirname(flags.out), { recursive: true });
