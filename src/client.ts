@@ -21,6 +21,7 @@ import type {
   RunStatus,
 } from './server/runs/schemas.ts';
 import type {
+  AddLabelBody,
   ErrorBody,
   EvaluateQuery,
   EvaluationReport,
@@ -45,6 +46,7 @@ import type {
 } from './server/schemas.ts';
 
 export type {
+  AddLabelBody,
   Correction,
   CurvePoint,
   DataEntry,
@@ -218,6 +220,11 @@ export class Client {
   /** All labels in the plane; `ready` is false while the map is being made. */
   map(model: string): Promise<LabelMap> {
     return this.#json('GET', at(model, 'map'));
+  }
+
+  /** Teaches a model a label it was not trained on; `takesLabels` of the model says whether it can. */
+  addLabel(model: string, label: AddLabelBody): Promise<Label> {
+    return this.#json('POST', at(model, 'labels'), { json: label });
   }
 
   /** Whether a label is never suggested. */

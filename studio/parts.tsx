@@ -120,6 +120,27 @@ export function Field({
   );
 }
 
+/** The search of a screen: `/` goes there, Enter takes the first that was found. */
+export function Search(props: {
+  value: string;
+  placeholder: string;
+  onSearch(words: string): void;
+  onEnter?(): void;
+}) {
+  return (
+    <Field name="Search">
+      <input
+        type="search"
+        data-first
+        value={props.value}
+        placeholder={props.placeholder}
+        onInput={({ currentTarget }) => props.onSearch(currentTarget.value)}
+        onKeyDown={({ key }) => key === 'Enter' && props.onEnter?.()}
+      />
+    </Field>
+  );
+}
+
 export function Choice<T extends string>(props: {
   name: string;
   value: T;

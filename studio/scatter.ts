@@ -1,5 +1,5 @@
-// Many points on a canvas: drawn as pixels, zoomed and moved; the nearest to the pointer is found by a grid.
-// Knows nothing of labels.
+// Many points on a canvas, zoomed and moved: drawn pixel by pixel, which a hundred thousand of them need to follow the
+// pointer. Knows nothing of labels.
 
 export interface Points {
   x: ArrayLike<number>;
@@ -16,12 +16,18 @@ export interface Shown {
   nameOf(point: number): string;
 }
 
-const gridSize = 128;
+/** Free on every side of the whole map, as a share of the canvas. */
+const edge = 0.04;
+const mostScale = 200;
+/** Names at most, and points that are tried for them. */
+const [mostNames, namesTried] = [28, 60];
 
 export class Scatter {
   readonly #canvas: HTMLCanvasElement;
   readonly #points: Points;
-  readonly #cells: Uint32Array[];
+  /** The heaviest first. */
+  readonly #order: Uint32Array;
+  #image = new ImageData(1, 1);
   #scale = 1;
   #left = 0;
   #top = 0;
@@ -31,7 +37,8 @@ export class Scatter {
   constructor(canvas: HTMLCanvasElement, points: Points) {
     this.#canvas = canvas;
     this.#points = points;
-    this.#cells = gridOf(points);
+    const { x, weight } = points;
+    this.#order = Uint32Array.from({ length: x.length }, (_, i) => i).sort((a, b) => weight[b] - weight[a]);
   }
 
   show(shown: Shown): void {
@@ -41,11 +48,10 @@ export class Scatter {
 
   /** About a place in the canvas, in CSS pixels. */
   zoom(factor: number, px = this.#canvas.clientWidth / 2, py = this.#canvas.clientHeight / 2): void {
-    const next = Math.min(200, Math.max(1, this.#scale * factor));
-    const [x, y] = this.#toPoint(px, py);
-    this.#scale = next;
-    const [nx, ny] = this.#toPixel(x, y);
-    this.move(px - nx, py - ny);
+    const before = this.#scale;
+    this.#scale = Math.min(mostScale, Math.max(1, before * factor));
+    const grown = this.#scale / before;
+    this.move((px - this.#left) * (1 - grown), (py - this.#top) * (1 - grown));
   }
 
   move(dx: number, dy: number): void {
@@ -53,11 +59,10 @@ export class Scatter {
     this.#top += dy;
     // Something of the map is always to be seen.
     const { clientWidth: width, clientHeight: height } = this.#canvas;
-    const room = (size: number) => [size * (1 - this.#scale) - size / 2, size / 2] as const;
-    const clamp = (value: number, [low, high]: readonly [number, number]) =>
-      Math.min(high, Math.max(low, value));
-    this.#left = clamp(this.#left, room(width));
-    this.#top = clamp(this.#top, room(height));
+    const clamp = (value: number, size: number) =>
+      Math.min(size / 2, Math.max(size * (1 - this.#scale) - size / 2, value));
+    this.#left = clamp(this.#left, width);
+    this.#top = clamp(this.#top, height);
     this.draw();
   }
 
@@ -65,7 +70,7 @@ export class Scatter {
   centre(point: number, scale = Math.max(this.#scale, 6)): void {
     this.#scale = scale;
     const { clientWidth: width, clientHeight: height } = this.#canvas;
-    const [x, y] = this.#toPixel(this.#points.x[point], this.#points.y[point]);
+    const [x, y] = this.#place(point);
     this.move(width / 2 - x, height / 2 - y);
   }
 
@@ -76,23 +81,29 @@ export class Scatter {
 
   /** The point nearest to a place, if one is near. */
   nearest(px: number, py: number, reach = 14): number | undefined {
-    const [low, high] = [this.#toPoint(px - reach, py - reach), this.#toPoint(px + reach, py + reach)];
+    const { x, y } = this.#points;
+    const { toX, toY } = this.#transform();
     let [best, distance] = [undefined as number | undefined, reach ** 2];
-    for (const point of this.#within(low, high)) {
-      const [x, y] = this.#toPixel(this.#points.x[point], this.#points.y[point]);
-      const own = (x - px) ** 2 + (y - py) ** 2;
+    for (let point = 0; point < x.length; point++) {
+      const own = (toX(x[point]) - px) ** 2 + (toY(y[point]) - py) ** 2;
       if (own < distance) [best, distance] = [point, own];
     }
     return best;
   }
 
   /** Points to be seen now, the heaviest first. */
-  visible(most: number): number[] {
+  visible(most: number, among?: ReadonlySet<number>): number[] {
     const { clientWidth, clientHeight } = this.#canvas;
-    const { weight } = this.#points;
-    return this.#within(this.#toPoint(0, 0), this.#toPoint(clientWidth, clientHeight))
-      .sort((a, b) => weight[b] - weight[a])
-      .slice(0, most);
+    const { x, y } = this.#points;
+    const { toX, toY } = this.#transform();
+    const seen: number[] = [];
+    for (const point of this.#order) {
+      if (seen.length === most) break;
+      const [px, py] = [toX(x[point]), toY(y[point])];
+      if (px < 0 || px > clientWidth || py < 0 || py > clientHeight) continue;
+      if (!among || among.has(point)) seen.push(point);
+    }
+    return seen;
   }
 
   draw(): void {
@@ -100,71 +111,89 @@ export class Scatter {
     this.#frame = requestAnimationFrame(() => this.#paint());
   }
 
-  #toPixel(x: number, y: number): [number, number] {
-    const { clientWidth, clientHeight } = this.#canvas;
-    const edge = 0.04;
+  /** From the map to CSS pixels. */
+  #transform() {
+    const { clientWidth: width, clientHeight: height } = this.#canvas;
+    const [scale, left, top] = [this.#scale, this.#left, this.#top];
     const inset = (value: number) => edge + (1 - 2 * edge) * value;
-    return [
-      inset(x) * clientWidth * this.#scale + this.#left,
-      inset(y) * clientHeight * this.#scale + this.#top,
-    ];
+    return {
+      toX: (x: number) => inset(x) * width * scale + left,
+      toY: (y: number) => inset(y) * height * scale + top,
+    };
   }
 
-  #toPoint(px: number, py: number): [number, number] {
-    const { clientWidth, clientHeight } = this.#canvas;
-    const edge = 0.04;
-    const outset = (value: number) => (value - edge) / (1 - 2 * edge);
-    return [
-      outset((px - this.#left) / (clientWidth * this.#scale)),
-      outset((py - this.#top) / (clientHeight * this.#scale)),
-    ];
-  }
-
-  #within([x0, y0]: [number, number], [x1, y1]: [number, number]): number[] {
-    const { x, y } = this.#points;
-    const found: number[] = [];
-    const [fromX, toX, fromY, toY] = [cellOf(x0), cellOf(x1), cellOf(y0), cellOf(y1)];
-    for (let row = fromY; row <= toY; row++) {
-      for (let column = fromX; column <= toX; column++) {
-        for (const point of this.#cells[row * gridSize + column])
-          if (x[point] >= x0 && x[point] <= x1 && y[point] >= y0 && y[point] <= y1) found.push(point);
-      }
-    }
-    return found;
+  #place(point: number): [number, number] {
+    const { toX, toY } = this.#transform();
+    return [toX(this.#points.x[point]), toY(this.#points.y[point])];
   }
 
   #paint(): void {
     const canvas = this.#canvas;
     const context = canvas.getContext('2d');
-    if (!context) return;
     const ratio = devicePixelRatio || 1;
-    const { clientWidth: width, clientHeight: height } = canvas;
-    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(height * ratio);
-    }
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight].map((size) => Math.round(size * ratio));
+    if (!context || width === 0 || height === 0) return;
+    if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+    if (this.#image.width !== width || this.#image.height !== height)
+      this.#image = new ImageData(width, height);
     const style = getComputedStyle(canvas);
     const colour = (name: string) => style.getPropertyValue(name);
-    const { found, chosen, nameOf } = this.#shown;
-    const { x, y, weight } = this.#points;
-    const points = this.#within(this.#toPoint(-8, -8), this.#toPoint(width + 8, height + 8));
-    const grow = Math.min(3, 1 + Math.log2(this.#scale) / 3);
     context.fillStyle = colour('--second');
-    for (const point of points) {
-      const [px, py] = this.#toPixel(x[point], y[point]);
-      const size = (1.2 + 3 * weight[point]) * grow;
-      const isFaint = found && !found.has(point);
-      context.globalAlpha = isFaint ? 0.08 : found ? 0.95 : 0.3 + 0.5 * weight[point];
-      context.fillRect(px - size / 2, py - size / 2, size, size);
-    }
-    context.globalAlpha = 1;
+    // The canvas gives colours back as #rrggbb.
+    this.#stampAll(Number.parseInt(String(context.fillStyle).slice(1), 16), ratio);
+    context.putImageData(this.#image, 0, 0);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.font = `600 12px ${colour('--font')}`;
-    this.#names(context, points, found, colour('--ink'), colour('--panel'));
+    context.strokeStyle = colour('--panel');
+    context.lineWidth = 3;
+    context.lineJoin = 'round';
+    context.fillStyle = colour('--ink');
+    this.#writeNames(context);
     context.fillStyle = colour('--accent');
+    this.#markChosen(context);
+  }
+
+  /** All points have one colour: only how much of it is at each pixel is reckoned. */
+  #stampAll(rgb: number, ratio: number): void {
+    const { x, y, weight } = this.#points;
+    const { toX, toY } = this.#transform();
+    const { found } = this.#shown;
+    const { data, width, height } = this.#image;
+    // Red comes first in memory, so last in a number: browsers run on little-endian machines.
+    new Uint32Array(data.buffer).fill(((rgb & 255) << 16) | (rgb & 0xff00) | (rgb >> 16));
+    const crowded = Math.min(1, Math.max(0.4, Math.sqrt(6000 / x.length)));
+    const grown = ratio * Math.min(2.5, crowded * (1 + Math.log2(this.#scale) / 2.5));
+    for (let point = 0; point < x.length; point++) {
+      const [px, py] = [toX(x[point]) * ratio, toY(y[point]) * ratio];
+      const radius = (0.9 + 2 * weight[point]) * grown;
+      if (px < -radius || py < -radius || px > width + radius || py > height + radius) continue;
+      const strength = !found ? 0.35 + 0.5 * weight[point] : found.has(point) ? 0.95 : 0.08;
+      stamp(this.#image, px, py, radius, strength);
+    }
+  }
+
+  /** Names of the heaviest points, where there is room for them. */
+  #writeNames(context: CanvasRenderingContext2D): void {
+    const { found, chosen, nameOf } = this.#shown;
+    const taken: [number, number, number][] = [];
+    for (const point of this.visible(namesTried, found)) {
+      if (taken.length === mostNames) return;
+      if (chosen.includes(point)) continue;
+      const [px, py] = this.#place(point);
+      const width = context.measureText(nameOf(point)).width + 8;
+      const left = px - width / 2;
+      if (left < 0 || left + width > this.#canvas.clientWidth || py < 16) continue;
+      if (taken.some(([a, b, w]) => Math.abs(b - py) < 18 && left < a + w && a < left + width)) continue;
+      taken.push([left, py, width]);
+      context.strokeText(nameOf(point), left + 4, py - 6);
+      context.fillText(nameOf(point), left + 4, py - 6);
+    }
+  }
+
+  #markChosen(context: CanvasRenderingContext2D): void {
+    const { chosen, nameOf } = this.#shown;
     for (const point of chosen) {
-      const [px, py] = this.#toPixel(x[point], y[point]);
+      const [px, py] = this.#place(point);
       context.beginPath();
       context.arc(px, py, 5, 0, 7);
       context.fill();
@@ -172,44 +201,19 @@ export class Scatter {
       context.fillText(nameOf(point), px + 9, py + 4);
     }
   }
-
-  /** Names of the heaviest points, where there is room for them. */
-  #names(
-    context: CanvasRenderingContext2D,
-    points: number[],
-    found: ReadonlySet<number> | undefined,
-    ink: string,
-    halo: string,
-  ): void {
-    const { x, y, weight } = this.#points;
-    const named = points
-      .filter((point) => (!found || found.has(point)) && !this.#shown.chosen.includes(point))
-      .sort((a, b) => weight[b] - weight[a])
-      .slice(0, 60);
-    const taken: [number, number, number][] = [];
-    context.fillStyle = ink;
-    context.strokeStyle = halo;
-    context.lineWidth = 3;
-    for (const point of named) {
-      const [px, py] = this.#toPixel(x[point], y[point]);
-      const name = this.#shown.nameOf(point);
-      const width = context.measureText(name).width + 8;
-      const left = px - width / 2;
-      if (left < 0 || left + width > this.#canvas.clientWidth || py < 16) continue;
-      if (taken.some(([a, b, w]) => Math.abs(b - py) < 18 && left < a + w && a < left + width)) continue;
-      taken.push([left, py, width]);
-      context.strokeText(name, left + 4, py - 6);
-      context.fillText(name, left + 4, py - 6);
-      if (taken.length >= 28) return;
-    }
-  }
 }
 
-const cellOf = (value: number) => Math.min(gridSize - 1, Math.max(0, Math.floor(value * gridSize)));
-
-function gridOf({ x, y }: Points): Uint32Array[] {
-  const lists: number[][] = Array.from({ length: gridSize ** 2 }, () => []);
-  for (let point = 0; point < x.length; point++)
-    lists[cellOf(y[point]) * gridSize + cellOf(x[point])].push(point);
-  return lists.map((list) => Uint32Array.from(list));
+/** A disc with a soft rim, over what is there. */
+function stamp({ data, width, height }: ImageData, px: number, py: number, radius: number, strength: number) {
+  const reach = radius + 0.5;
+  const [fromX, toX] = [Math.max(0, Math.floor(px - reach)), Math.min(width - 1, Math.floor(px + reach))];
+  const [fromY, toY] = [Math.max(0, Math.floor(py - reach)), Math.min(height - 1, Math.floor(py + reach))];
+  for (let row = fromY; row <= toY; row++) {
+    for (let column = fromX; column <= toX; column++) {
+      const inside = reach - Math.sqrt((column + 0.5 - px) ** 2 + (row + 0.5 - py) ** 2);
+      if (inside <= 0) continue;
+      const at = 4 * (row * width + column) + 3;
+      data[at] += (255 - data[at]) * strength * Math.min(1, inside);
+    }
+  }
 }

@@ -48,6 +48,16 @@ export function useAnswer<T>(key: string | undefined, ask: () => Promise<T>): An
   return { ...state, again: useCallback(() => setRound((last) => last + 1), []) };
 }
 
+/** What changes something reaches the server in the order of the keys, however fast they are. */
+export function useInOrder(): <T>(action: () => Promise<T>) => Promise<T> {
+  const last = useRef<Promise<unknown>>(Promise.resolve());
+  return (action) => {
+    const answer = last.current.then(action);
+    last.current = answer.catch(() => {});
+    return answer;
+  };
+}
+
 /** The value once it has not changed for a moment. */
 export function useSettled<T>(value: T, ms: number): T {
   const [settled, setSettled] = useState(value);

@@ -20,6 +20,7 @@ import { newToken, parseTokens } from '../src/server/auth.ts';
 import { limitOptions } from '../src/server/limits.ts';
 import { saveModel } from '../src/store/folder.ts';
 import { launchChromium, skipReason } from './chromium.ts';
+import { hasNetworks, trainNamed } from './server/harness.ts';
 
 const shots = process.env.UMBEL_SCREENSHOTS;
 /** Pictures show more than tests need. */
@@ -46,6 +47,7 @@ async function prepare(): Promise<void> {
   const models = { wordnet: { overlap: true, flatSize: 200 }, bigrams: { 'text.ngrams': 2 } };
   for (const [name, options] of Object.entries(models))
     await saveModel(await Classifier.train(glosses, { learner: 'tree', options }), at(name));
+  if (hasNetworks) await trainNamed(at('places'));
   await group(
     selectSamples(
       glosses,
@@ -96,7 +98,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'umbel-studio-'));
   await prepare();
   server = await startServer({
-    models: ['wordnet', 'bigrams'].map((name) => ({ name, folder: at(name) })),
+    models: ['wordnet', 'bigrams', ...(hasNetworks ? ['places'] : [])].map((name) => ({
+      name,
+      folder: at(name),
+    })),
     state: at('state'),
     data: [{ name: 'glosses', file: at('glosses.jsonl') }],
     groups: [
@@ -220,15 +225,38 @@ describe('the studio', () => {
     await inspect('labels');
   }, 120_000);
 
+  it.runIf(hasNetworks)(
+    'adds a label to a model that knows labels by name',
+    async () => {
+      await visit('labels');
+      await page.getByText('New labels need training here').waitFor();
+      const models = page.getByLabel('Model', { exact: true });
+      await models.selectOption('places');
+      await page.getByText('Add a label').click();
+      await page.getByLabel('Name of the label').fill('violin');
+      await page.getByLabel('Examples').fill('a violin\n\nthe violin of 3');
+      expect(await findBarriers(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByRole('heading', { name: 'violin' }).waitFor();
+      expect(await client.label('places', 'violin')).toMatchObject({ samples: 2 });
+      expect((await client.suggest('places', 'some violin', { top: 1 }))[0].label).toBe('violin');
+      await page.getByLabel('Name of the label').fill('violin');
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByText('a new label must have an id of its own').waitFor();
+      await models.selectOption('wordnet');
+    },
+    60_000,
+  );
+
   it('draws a map that is searched, zoomed and compared', async () => {
     await visit('map');
     const canvas = page.locator('canvas');
     await canvas.waitFor({ timeout: 150_000 });
-    await page.getByLabel('Search the map').fill('bird');
+    await page.getByRole('searchbox').fill('bird');
     await page.locator('.chip').first().click();
     await page.locator('.chip').nth(1).click();
     await page.getByRole('region', { name: 'Similarities' }).locator('td').first().waitFor();
-    await page.getByLabel('Search the map').fill('');
+    await page.getByRole('searchbox').fill('');
     await page.getByRole('button', { name: 'Show the whole map' }).click();
     await page.getByRole('button', { name: 'Zoom in' }).click();
     await canvas.press('-');
@@ -309,8 +337,8 @@ describe('the studio', () => {
     await page.getByText('1 accepted, 1 rejected').waitFor();
     await page.keyboard.press('u');
     await page.getByText('1 accepted, 0 rejected').waitFor();
-    const decided = await client.review('wordnet', { show: 'decided' });
-    expect(decided.items).toMatchObject([{ id: first.id, decision: 'accepted' }]);
+    const decided = async () => (await client.review('wordnet', { show: 'decided' })).items;
+    await expect.poll(decided, { timeout: 10_000 }).toMatchObject([{ id: first.id, decision: 'accepted' }]);
     await inspect('review');
   }, 120_000);
 

@@ -88,4 +88,5 @@ const nextCommands = (
   out: string,
 ) => `  npx umbel predict --model ${out}/model --text "a small yellow bird that sings"
   npx umbel explain --model ${out}/model --text "a small yellow bird that sings"
-  npx umbel evaluate --model ${out}/model --test ${out}/test.jsonl`;
+  npx umbel evaluate --model ${out}/model --test ${out}/test.jsonl
+  npx umbel serve --model wordnet=${out}/model --state ${out}/state --data glosses=${out}/test.jsonl`;

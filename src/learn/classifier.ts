@@ -182,6 +182,11 @@ export class Classifier {
     });
   }
 
+  /** Whether labels can be added without training. */
+  get takesLabels(): boolean {
+    return this.#model.withLabels !== undefined;
+  }
+
   /** The same classifier with further labels, which it has not been trained on: known by their names and examples. */
   async withLabels(added: readonly (Label & { examples?: string[] })[]): Promise<Classifier> {
     if (!this.#model.withLabels)
@@ -197,7 +202,7 @@ export class Classifier {
     }
     const labels = added.map(({ name, examples = [] }) => ({ text: name, examples }));
     const model = await this.#model.withLabels(labels);
-    const counts = Uint32Array.of(...this.counts, ...labels.map(({ examples }) => examples.length));
+    const counts = Uint32Array.from([...this.counts, ...labels.map(({ examples }) => examples.length)]);
     return new Classifier({ ...this.#fields, vocabulary, model, counts });
   }
 

@@ -25,8 +25,9 @@ export class LabelSpace {
     this.#sums = new Float64Array(weights.rows);
   }
 
-  get labels(): number {
-    return this.#vectors.rows;
+  /** One row for each label, of length one; empty where nothing speaks for it. */
+  get vectors(): Csr {
+    return this.#vectors;
   }
 
   /** Labels with anything in common, the nearest first. */

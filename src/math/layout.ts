@@ -2,33 +2,31 @@
 // each other, others chosen at random push each other away. The start puts connected points beside each other, so that
 // far apart means something too.
 
-/** Neighbours of every point, as many places for each. */
+import type { Random } from './random.ts';
+
+/** Neighbours of every point, as many places for each, the nearest first. */
 export interface NearGraph {
   points: number;
   width: number;
   neighbours: Uint32Array;
-  /** 0 to 1; 0 for places that are not used. */
+  /** 0 to 1; 0 for places that are not used, which come last. */
   strengths: Float32Array;
 }
 
-/** Where random numbers come from: whole numbers below n, and fractions. */
-interface Randomness {
-  integer(n: number): number;
-  uniform(): number;
-}
-
-const passes = 200;
 const startPasses = 60;
+/** Many points hold each other in place sooner. */
+const passesFor = (points: number) => (points > 10_000 ? 100 : 200);
 /** Points pushed away for every neighbour pulled. */
 const pushes = 4;
 const mostStep = 4;
 
-/** x and y of every point, from 0 to 1. `onPass` may wait, throw, or tell how far it is. */
-export async function layOut(
+/** x and y of every point, from 0 to 1. */
+export function layOut(
   graph: NearGraph,
-  random: Randomness,
-  onPass: (done: number, total: number) => Promise<void>,
-): Promise<{ x: Float32Array; y: Float32Array }> {
+  random: Random,
+  onPass: (done: number, total: number) => void,
+): { x: Float32Array; y: Float32Array } {
+  const passes = passesFor(graph.points);
   const x = spread(graph, random);
   const y = spread(graph, random, x);
   const scale = 10;
@@ -38,17 +36,13 @@ export async function layOut(
   }
   for (let pass = 0; pass < passes; pass++) {
     pullAndPush(graph, x, y, 1 - pass / passes, random);
-    await onPass(pass + 1, passes);
+    onPass(pass + 1, passes);
   }
   return { x: toUnit(x), y: toUnit(y) };
 }
 
 /** A slowly varying function on the graph, the smoothest that is not constant (nor `other`), from 0 to 1 by rank. */
-function spread(
-  { points, width, neighbours, strengths }: NearGraph,
-  random: Randomness,
-  other?: Float32Array,
-) {
+function spread({ points, width, neighbours, strengths }: NearGraph, random: Random, other?: Float32Array) {
   let values: Float32Array = Float32Array.from({ length: points }, () => random.uniform() - 0.5);
   const next = new Float32Array(points);
   for (let pass = 0; pass < startPasses; pass++) {
@@ -98,27 +92,27 @@ function pullAndPush(
   x: Float32Array,
   y: Float32Array,
   step: number,
-  random: Randomness,
+  random: Random,
 ): void {
-  const clip = (value: number) => Math.max(-mostStep, Math.min(mostStep, value));
   for (let i = 0; i < points; i++) {
-    for (let p = i * width; p < (i + 1) * width; p++) {
+    for (let p = i * width; p < (i + 1) * width && strengths[p] > 0; p++) {
       // A weak tie is followed less often, not less far.
-      if (strengths[p] === 0 || random.uniform() > strengths[p]) continue;
+      if (random.uint32() > strengths[p] * 2 ** 32) continue;
       const j = neighbours[p];
-      const [dx, dy] = [x[i] - x[j], y[i] - y[j]];
-      const square = dx * dx + dy * dy;
-      if (square > 0) {
-        const pull = -2 / (1 + square);
-        x[i] += step * clip(pull * dx);
-        y[i] += step * clip(pull * dy);
-        x[j] -= step * clip(pull * dx);
-        y[j] -= step * clip(pull * dy);
-      }
+      const dx = x[i] - x[j];
+      const dy = y[i] - y[j];
+      const pull = -2 / (1 + dx * dx + dy * dy);
+      const ax = step * clip(pull * dx);
+      const ay = step * clip(pull * dy);
+      x[i] += ax;
+      y[i] += ay;
+      x[j] -= ax;
+      y[j] -= ay;
       for (let n = 0; n < pushes; n++) {
-        const k = random.integer(points);
-        if (k === i) continue;
-        const [ex, ey] = [x[i] - x[k], y[i] - y[k]];
+        // A point does not push itself: the difference is zero.
+        const k = Math.floor((random.uint32() / 2 ** 32) * points);
+        const ex = x[i] - x[k];
+        const ey = y[i] - y[k];
         const far = ex * ex + ey * ey;
         const push = 2 / ((0.001 + far) * (1 + far));
         x[i] += step * clip(push * ex);
@@ -127,6 +121,8 @@ function pullAndPush(
     }
   }
 }
+
+const clip = (value: number) => (value > mostStep ? mostStep : value < -mostStep ? -mostStep : value);
 
 function toUnit(values: Float32Array): Float32Array {
   // Single points far out must not shrink all others.

@@ -74,8 +74,8 @@ export class Crew {
   }
 
   get summary(): ModelSummary {
-    const { version, learner, labels, features, samples, takesText, loadedAt } = this.#loaded;
-    return { name: this.name, version, learner, labels, features, samples, takesText, loadedAt };
+    const { seed: _seed, settings: _settings, excluded: _excluded, ...summary } = this.#loaded;
+    return { name: this.name, ...summary };
   }
 
   get detail(): ModelDetail {

@@ -3,14 +3,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { AtomicFile } from '../data/file.ts';
 import { badInput } from '../errors.ts';
 import { builtFile } from '../kernels/pool.ts';
-import type { Judged, Task } from './evaluator.ts';
+import type { Task } from './evaluator.ts';
 import type { Evaluation } from './judged.ts';
 import type { Limits } from './limits.ts';
-import { Problem, unpackError } from './problem.ts';
+import { Problem } from './problem.ts';
+import { askThread } from './thread.ts';
 
 export async function evaluateUpload(
   upload: AsyncIterable<Buffer>,
@@ -52,26 +52,14 @@ export async function receive(upload: AsyncIterable<Buffer>, path: string, limit
 
 async function runThread(task: Task, seconds: number, signal: AbortSignal): Promise<Evaluation> {
   const url = builtFile(import.meta.url.replace(/evaluation(\.[jt]s)$/, 'evaluator$1'));
-  const worker = new Worker(url, { workerData: task });
-  let timer: NodeJS.Timeout | undefined;
+  const rule = `evaluations must end within ${seconds} seconds`;
+  const ending = new AbortController();
+  const end = (reason: Problem) => ending.abort(reason);
+  const timer = setTimeout(() => end(new Problem('timeout', rule, 'upload fewer rows')), 1000 * seconds);
+  signal.addEventListener('abort', () => end(new Problem('unavailable', 'the client is gone')));
   try {
-    return await new Promise((resolve, reject) => {
-      const late = new Problem(
-        'timeout',
-        `evaluations must end within ${seconds} seconds`,
-        'upload fewer rows',
-      );
-      timer = setTimeout(() => reject(late), 1000 * seconds);
-      signal.addEventListener('abort', () => reject(new Problem('unavailable', 'the client is gone')));
-      worker.once('message', (judged: Judged) => {
-        if ('evaluation' in judged) resolve(judged.evaluation);
-        else reject(unpackError(judged.failure));
-      });
-      worker.once('error', reject);
-      worker.once('exit', () => reject(new Problem('unavailable', 'the thread that evaluated ended')));
-    });
+    return await askThread(url, task, ending.signal);
   } finally {
     clearTimeout(timer);
-    await worker.terminate();
   }
 }

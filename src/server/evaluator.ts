@@ -1,13 +1,13 @@
 // The thread that evaluates one uploaded file: reads it through the data room, has a model of its own answer it, and
 // judges the answers.
-import { parentPort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import { collect } from '../data/dataset.ts';
 import { openSamples } from '../data/formats.ts';
 import { badInput } from '../errors.ts';
 import { type Evaluation, judgeAnswers } from './judged.ts';
-import { type Failure, packError, renamePlaces } from './problem.ts';
 import type { EvaluateQuery } from './schemas.ts';
 import { loadServed } from './served.ts';
+import { reply } from './thread.ts';
 
 export interface Task {
   folder: string;
@@ -15,8 +15,6 @@ export interface Task {
   query: EvaluateQuery;
   file: string;
 }
-
-export type Judged = { evaluation: Evaluation } | { failure: Failure };
 
 /** What the file is called in errors: its place here is nobody's business. */
 const uploadName = 'upload';
@@ -35,12 +33,5 @@ async function judge({ folder, file, format, query }: Task): Promise<Evaluation>
   return { report: { ...report, version, notes }, quality };
 }
 
-const post = (judged: Judged) => parentPort?.postMessage(judged);
 const task = workerData as Task;
-judge(task).then(
-  (evaluation) => post({ evaluation }),
-  (error) => {
-    const names = { [task.file]: uploadName, [task.folder]: 'model' };
-    post({ failure: packError(renamePlaces(error, names)) });
-  },
-);
+reply(judge(task), { [task.file]: uploadName, [task.folder]: 'model' });

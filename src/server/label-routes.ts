@@ -1,10 +1,13 @@
-// Routes of labels: search, details, neighbours, senses, maps, and which of them are never suggested.
-import { badUsage } from '../errors.ts';
+// Routes of labels: search, details, neighbours, senses, maps; new ones, and those that are never suggested.
+import { badInput, badUsage } from '../errors.ts';
+import { builtFile } from '../kernels/pool.ts';
+import type { Crew } from './crew.ts';
 import { qualityOf } from './judged.ts';
 import type { Maps } from './map/maps.ts';
-import { Problem } from './problem.ts';
+import { Problem, renamePlaces } from './problem.ts';
 import { type App, answers, findCrew, type Serving, sendJson } from './routes.ts';
 import {
+  AddLabelBody,
   ExcludeBody,
   Label,
   LabelDetail,
@@ -22,6 +25,8 @@ import {
   SimilaritiesBody,
 } from './schemas.ts';
 import type { State } from './state.ts';
+import type { Lesson } from './teacher.ts';
+import { askThread } from './thread.ts';
 
 export interface Labelling extends Serving {
   maps: Maps;
@@ -37,7 +42,8 @@ export function registerLabels(app: App, serving: Labelling): void {
   registerReading(app, serving);
   registerSenses(app, serving);
   registerPictures(app, serving);
-  registerChanging(app, serving);
+  registerAdding(app, serving);
+  registerExcluding(app, serving);
 }
 
 function registerReading(app: App, serving: Serving): void {
@@ -155,7 +161,48 @@ function registerPictures(app: App, serving: Labelling): void {
   );
 }
 
-function registerChanging(app: App, serving: Labelling): void {
+function registerAdding(app: App, serving: Serving): void {
+  let busy = false;
+  app.post(
+    '/models/:model/labels',
+    {
+      schema: {
+        tags: ['labels'],
+        summary: 'Teach a model a label by its name and examples, where it takes labels without training',
+        description: 'Saved in the folder of the model. One label at a time.',
+        params: ModelParams,
+        body: AddLabelBody,
+        response: answers(Label),
+      },
+    },
+    async ({ params, body: { name, id = name, examples } }, reply) => {
+      const crew = findCrew(serving, params.model);
+      if (name.trim() === '' || id.trim() === '') throw badInput('a label must have a name and an id');
+      if (busy) throw new Problem('overloaded', 'one label may be added at a time', 'try again later');
+      busy = true;
+      try {
+        return sendJson(reply, await addLabel(crew, { id, name, examples }));
+      } finally {
+        busy = false;
+      }
+    },
+  );
+}
+
+async function addLabel(crew: Crew, label: Lesson['label']): Promise<string> {
+  const url = builtFile(import.meta.url.replace(/label-routes(\.[jt]s)$/, 'teacher$1'));
+  await askThread(url, { folder: crew.folder, label } satisfies Lesson);
+  const reloaded = async () => {
+    await crew.reload().catch((error) => {
+      throw renamePlaces(error, { [crew.folder]: crew.name });
+    });
+    return crew.ask({ kind: 'label', id: label.id });
+  };
+  // A reload that was under way already may have loaded the model as it was before.
+  return (await reloaded()) ?? (await reloaded()) ?? refuseLabel(label.id);
+}
+
+function registerExcluding(app: App, serving: Labelling): void {
   app.put(
     '/models/:model/labels/:label/excluded',
     {

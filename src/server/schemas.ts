@@ -148,10 +148,28 @@ export const Similarities = Type.Object({
   matrix: Type.Array(Type.Array(Type.Number()), { description: 'Cosines, in the order of the labels.' }),
 });
 export type Similarities = Static<typeof Similarities>;
+export const AddLabelBody = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 1000, description: 'What the label is called.' }),
+    id: Type.Optional(Type.String({ minLength: 1, maxLength: 1000, description: 'The name, if absent.' })),
+    examples: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        maxItems: 1000,
+        description: 'Texts of samples that carry it.',
+      }),
+    ),
+  },
+  strict,
+);
+export type AddLabelBody = Static<typeof AddLabelBody>;
 export const ExcludeBody = Type.Object({ excluded: Type.Boolean() }, strict);
 export const LabelMap = Type.Object({
   ready: Type.Boolean(),
   progress: Type.Number({ description: 'From 0 to 1, while it is being made.' }),
+  leftOut: Type.Integer({
+    description:
+      'Labels that no training sample carries, that are like no other, or beyond the first 100,000.',
+  }),
   ids: Type.Array(Type.String()),
   names: Type.Array(Type.String()),
   samples: Type.Array(Type.Integer()),
@@ -216,6 +234,7 @@ export const ModelSummary = Type.Object({
   features: Type.Integer(),
   samples: Type.Integer({ description: 'It was trained on so many.' }),
   takesText: Type.Boolean(),
+  takesLabels: Type.Boolean({ description: 'Whether labels can be added without training.' }),
   loadedAt: Type.String({ format: 'date-time' }),
 });
 export type ModelSummary = Static<typeof ModelSummary>;

@@ -29,6 +29,8 @@ const migrations = [
    ) strict, without rowid;
    create table evaluations (version text primary key, evaluation text not null) strict, without rowid;
    create table maps (version text primary key, map text not null) strict, without rowid`,
+  // Maps tell how many labels they leave out: those that do not are made again.
+  'delete from maps',
 ];
 
 export interface State {

@@ -58,14 +58,14 @@ export type Message = { loaded: Loaded } | { failure: Failure } | { id: number; 
 
 async function run(folder: string, post: (message: Message) => void): Promise<void> {
   const { classifier, version } = await loadServed(folder);
-  const { learner, vocabulary, features, rows, takesText, seed, options } = classifier;
+  const { learner, vocabulary, features, rows, takesText, takesLabels, seed, options } = classifier;
   const labels = new LabelIndex(classifier);
   parentPort?.on('message', async ({ id, asks }: Order) => {
     post({ id, outcomes: await answerAll(classifier, labels, asks) });
   });
   const excluded = vocabulary.excludedIds.length;
   const sizes = { labels: vocabulary.size, features, samples: rows, excluded };
-  post({ loaded: { version, learner, ...sizes, takesText, seed, settings: options } });
+  post({ loaded: { version, learner, ...sizes, takesText, takesLabels, seed, settings: options } });
 }
 
 /** Suggestions of one message are made in one go, where they ask for as many labels. */

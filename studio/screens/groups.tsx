@@ -1,8 +1,8 @@
 // Groups: who took which label of a group, and how clearly; accepted or put right with the keyboard.
 import { useState } from 'preact/hooks';
 import type { GroupDetail } from '../../src/client.ts';
-import { Bar, Choice, count, Empty, Field, Head, Pending, plural, Select, Trouble } from '../parts.tsx';
-import { download, go, useAnswer, useKeys, usePlace, useStudio } from '../use.ts';
+import { Bar, Choice, count, Empty, Head, Pending, plural, Search, Select, Trouble } from '../parts.tsx';
+import { download, go, useAnswer, useInOrder, useKeys, usePlace, useStudio } from '../use.ts';
 
 type Show = 'open' | 'done' | 'all';
 
@@ -52,15 +52,12 @@ export function Groups() {
       {error && <Trouble error={error} />}
       <div class="list-detail">
         <div class="panel stack">
-          <Field name="Search">
-            <input
-              type="search"
-              data-first
-              value={search}
-              placeholder="Part of a name"
-              onInput={({ currentTarget }) => setSearch(currentTarget.value)}
-            />
-          </Field>
+          <Search
+            value={search}
+            placeholder="Part of a name"
+            onSearch={setSearch}
+            onEnter={() => open(groups[0]?.group)}
+          />
           <Choice<Show>
             name="Which groups"
             value={show}
@@ -140,20 +137,38 @@ function Group({ source, group, onNext, onChange }: GroupProps) {
   const { client } = useStudio();
   const detail = useAnswer(`${source} ${group}`, () => client.group(source, group));
   const [at, setAt] = useState(0);
+  /** Who was given a label here: shown before the server has answered. */
+  const [given, setGiven] = useState<Record<string, string[] | undefined>>({});
   const [error, setError] = useState<Error>();
+  const inOrder = useInOrder();
   const labels = detail.value?.labels ?? [];
   const members = detail.value?.instances ?? [];
   const label = labels[at];
-  const has = new Set(label ? holders(label) : []);
-  const saved = (action: Promise<unknown>, step = 0) =>
-    action.then(() => {
-      setError(undefined);
-      setAt(Math.min(at + step, labels.length - 1));
-      detail.again();
-      onChange();
-    }, setError);
-  const put = (instances: string[], step = 0) =>
-    label && saved(client.correct(source, group, label.label, instances), step);
+  const has = new Set(label ? (given[label.label] ?? holders(label)) : []);
+  const save = (action: () => Promise<unknown>, step = 0) => {
+    setAt(Math.min(at + step, labels.length - 1));
+    inOrder(action).then(
+      () => {
+        setError(undefined);
+        detail.again();
+        onChange();
+      },
+      (failed) => {
+        setError(failed);
+        setGiven({});
+      },
+    );
+  };
+  const put = (instances: string[], step = 0) => {
+    if (!label) return;
+    setGiven({ ...given, [label.label]: instances });
+    save(() => client.correct(source, group, label.label, instances), step);
+  };
+  const undo = () => {
+    if (!label) return;
+    setGiven({ ...given, [label.label]: undefined });
+    save(() => client.uncorrect(source, group, label.label));
+  };
   const toggle = (i: number) => {
     const id = members[i]?.id;
     if (!id) return;
@@ -164,7 +179,7 @@ function Group({ source, group, onNext, onChange }: GroupProps) {
     ArrowUp: () => setAt(Math.max(at - 1, 0)),
     a: () => put([...has], 1),
     x: () => put([], 1),
-    u: () => label && saved(client.uncorrect(source, group, label.label)),
+    u: undo,
     n: onNext,
     ...Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`${i + 1}`, () => toggle(i)])),
   });
@@ -206,12 +221,7 @@ function Group({ source, group, onNext, onChange }: GroupProps) {
           <button type="button" onClick={() => put([], 1)}>
             Nobody <kbd>x</kbd>
           </button>
-          <button
-            type="button"
-            class="plain"
-            disabled={!label?.correction}
-            onClick={() => label && saved(client.uncorrect(source, group, label.label))}
-          >
+          <button type="button" class="plain" disabled={!label?.correction} onClick={undo}>
             Undo <kbd>u</kbd>
           </button>
         </div>

@@ -1,6 +1,8 @@
-// Labels: search all of them, and look at one: how frequent, how good, near whom, in which senses; exclude it.
+// Labels: search all of them, and look at one: how frequent, how good, near whom, in which senses; exclude it, or add
+// another.
 import { useState } from 'preact/hooks';
 import type { LabelDetail, Senses } from '../../src/client.ts';
+import { Evaluate } from '../evaluate.tsx';
 import {
   Bar,
   count,
@@ -12,6 +14,7 @@ import {
   Pending,
   percent,
   plural,
+  Search,
   Trouble,
   Working,
 } from '../parts.tsx';
@@ -43,19 +46,15 @@ export function Labels() {
       />
       <div class="list-detail">
         <div class="panel stack">
-          <Field name="Search">
-            <input
-              type="search"
-              data-first
-              value={search}
-              placeholder="Words of a name, or an id"
-              onInput={({ currentTarget }) => {
-                setSearch(currentTarget.value);
-                setLimit(pageSize);
-              }}
-              onKeyDown={({ key }) => key === 'Enter' && labels[0] && go('labels', { label: labels[0].id })}
-            />
-          </Field>
+          <Search
+            value={search}
+            placeholder="Words of a name, or an id"
+            onSearch={(words) => {
+              setSearch(words);
+              setLimit(pageSize);
+            }}
+            onEnter={() => labels[0] && go('labels', { label: labels[0].id })}
+          />
           <p class="soft small" role="status">
             {page.value &&
               (search
@@ -89,6 +88,7 @@ export function Labels() {
               </button>
             )}
           </div>
+          <AddLabel onAdded={page.again} />
         </div>
         {id === undefined ? (
           <Empty title="Choose a label">
@@ -99,6 +99,69 @@ export function Labels() {
         )}
       </div>
     </>
+  );
+}
+
+/** For models that know labels by their names; others would have to be trained again. */
+function AddLabel({ onAdded }: { onAdded(): void }) {
+  const { client, model, models, reloadModels } = useStudio();
+  const [label, setLabel] = useState({ name: '', id: '', examples: '' });
+  const [state, setState] = useState<'idle' | 'busy' | Error>('idle');
+  const change = (part: Partial<typeof label>) => setLabel({ ...label, ...part });
+  if (!models.find(({ name }) => name === model)?.takesLabels)
+    return (
+      <p class="soft small">
+        New labels need training here. A model of the learner <code>prime</code> takes them by their names.
+      </p>
+    );
+  const add = (event: Event) => {
+    event.preventDefault();
+    const [name, id] = [label.name.trim(), label.id.trim() || undefined];
+    const examples = label.examples.split('\n').filter((line) => line.trim() !== '');
+    setState('busy');
+    client.addLabel(model, { name, id, examples }).then((added) => {
+      setState('idle');
+      setLabel({ name: '', id: '', examples: '' });
+      onAdded();
+      reloadModels();
+      go('labels', { label: added.id });
+    }, setState);
+  };
+  return (
+    <details>
+      <summary>Add a label</summary>
+      <form class="stack option-fields" onSubmit={add}>
+        <Field name="Name of the label">
+          <input
+            required
+            maxLength={1000}
+            value={label.name}
+            onInput={({ currentTarget }) => change({ name: currentTarget.value })}
+          />
+        </Field>
+        <Field name="Id" help="Its name, if left empty.">
+          <input
+            maxLength={1000}
+            value={label.id}
+            onInput={({ currentTarget }) => change({ id: currentTarget.value })}
+          />
+        </Field>
+        <Field name="Examples" help="Texts that carry it, one per line; the more, the better it is known.">
+          <textarea
+            rows={4}
+            value={label.examples}
+            onInput={({ currentTarget }) => change({ examples: currentTarget.value })}
+          />
+        </Field>
+        {state instanceof Error && <Trouble error={state} />}
+        {state === 'busy' && <Working words="The model takes it up, and is loaded again…" />}
+        <div class="row">
+          <button type="submit" class="main" disabled={state === 'busy' || label.name.trim() === ''}>
+            Add
+          </button>
+        </div>
+      </form>
+    </details>
   );
 }
 
@@ -164,49 +227,14 @@ function Facts({ label, onEvaluated }: { label: LabelDetail; onEvaluated(): void
           </>
         )}
       </dl>
-      {!quality && <Evaluate onEvaluated={onEvaluated} />}
-    </>
-  );
-}
-
-const formatOf: Record<string, 'jsonl' | 'csv' | 'tsv' | 'svmlight' | 'xmc'> = {
-  jsonl: 'jsonl',
-  ndjson: 'jsonl',
-  csv: 'csv',
-  tsv: 'tsv',
-  svm: 'svmlight',
-  txt: 'xmc',
-};
-
-/** How good a label is can only be told with a test file. */
-function Evaluate({ onEvaluated }: { onEvaluated(): void }) {
-  const { client, model } = useStudio();
-  const [state, setState] = useState<'idle' | 'busy' | 'done' | Error>('idle');
-  const send = (file: File | undefined) => {
-    if (!file) return;
-    setState('busy');
-    const format = formatOf[file.name.split('.').pop() ?? ''] ?? 'jsonl';
-    client.evaluate(model, file, { format, resamples: 100 }).then(() => {
-      setState('done');
-      onEvaluated();
-    }, setState);
-  };
-  return (
-    <div class="stack tight">
-      <p class="soft small">
-        {state === 'done'
-          ? 'The test file has no sample of this label, and it was suggested for none.'
-          : 'How good the model is at this label is not known: evaluate it on a test file with labels.'}
-      </p>
-      {state === 'busy' ? (
-        <Working words="Evaluating…" />
-      ) : (
-        <Field name="Test file (JSONL, CSV, TSV)">
-          <input type="file" onChange={({ currentTarget }) => send(currentTarget.files?.[0])} />
-        </Field>
+      {!quality && (
+        <Evaluate
+          words="How good the model is at this label is not known: evaluate it on a test file with labels."
+          afterwards="The test file has no sample of this label, and it was suggested for none."
+          onEvaluated={onEvaluated}
+        />
       )}
-      {state instanceof Error && <Trouble error={state} />}
-    </div>
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 // Map: all labels in the plane, like ones near each other; and how alike some of them are, each with each.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { LabelMap as Labels, Similarities } from '../../src/client.ts';
-import { Empty, Field, Head, NoModel, Pending, plural, Trouble, Wide, Working } from '../parts.tsx';
+import type { LabelMap as Labels, ServerError, Similarities } from '../../src/client.ts';
+import { Empty, Head, NoModel, Pending, plural, Search, Trouble, Wide, Working } from '../parts.tsx';
 import { Scatter } from '../scatter.ts';
 import { address, useAnswer, useStudio } from '../use.ts';
 
@@ -11,11 +11,14 @@ export function LabelMap() {
   const { client, model } = useStudio();
   const answer = useAnswer(model || undefined, () => client.map(model));
   const map = answer.value;
+  /** Another map is being made, and one may be made at a time. */
+  const waits = (answer.error as ServerError | undefined)?.code === 'overloaded';
+  const isMade = map?.ready || (answer.error && !waits);
   useEffect(() => {
-    if (!map || map.ready) return;
+    if (isMade || answer.loading) return;
     const timer = setTimeout(answer.again, 700);
     return () => clearTimeout(timer);
-  }, [map, answer.again]);
+  }, [isMade, answer.loading, answer.again]);
   if (!model) return <NoModel />;
   return (
     <>
@@ -23,10 +26,17 @@ export function LabelMap() {
         title="Map"
         words="Labels that the same words speak for lie near each other. Choose some to compare them."
       />
-      <Pending answer={answer} />
-      {map && !map.ready && (
+      {!waits && <Pending answer={answer} />}
+      {(waits || (map && !map.ready)) && (
         <Empty title="The map is being drawn">
-          <Working share={map.progress} words="Once for each version of a model; this takes a moment." />
+          <Working
+            share={map?.progress}
+            words={
+              waits
+                ? 'That of another model is drawn first.'
+                : 'Once for each version of a model; a hundred thousand labels take about a minute.'
+            }
+          />
         </Empty>
       )}
       {map?.ready && <Drawn map={map} />}
@@ -38,26 +48,31 @@ function Drawn({ map }: { map: Labels }) {
   const [chosen, setChosen] = useState<number[]>([]);
   const [search, setSearch] = useState('');
   const scatter = useRef<Scatter | undefined>(undefined);
-  const found = useMemo(() => search.trim() && matches(map.names, search.trim()), [map, search]);
+  const names = useMemo(() => map.names.map((name) => name.toLowerCase()), [map]);
+  const found = useMemo(() => search.trim() && matches(names, search.trim()), [names, search]);
   const toggle = (point: number) =>
     setChosen((now) =>
       now.includes(point) ? now.filter((other) => other !== point) : [...now, point].slice(-mostChosen),
     );
-  const first = (found ? [...found] : []).slice(0, 8);
+  const choose = (point: number) => {
+    toggle(point);
+    scatter.current?.centre(point);
+  };
+  const first = useMemo(() => {
+    return [...(found || [])].sort((a, b) => map.samples[b] - map.samples[a]).slice(0, 8);
+  }, [map, found]);
   return (
     <div class="stack">
       <div class="row between">
-        <Field name="Search the map">
-          <input
-            type="search"
-            data-first
-            value={search}
-            placeholder="Part of a name"
-            onInput={({ currentTarget }) => setSearch(currentTarget.value)}
-          />
-        </Field>
+        <Search
+          value={search}
+          placeholder="Part of a name"
+          onSearch={setSearch}
+          onEnter={() => first.length > 0 && choose(first[0])}
+        />
         <span class="soft small" role="status">
           {found ? `${plural(found.size, 'label')} found` : plural(map.ids.length, 'label')}
+          {map.leftOut > 0 && ` · ${plural(map.leftOut, 'label')} left out: no samples, or like no other`}
         </span>
       </div>
       {first.length > 0 && (
@@ -68,10 +83,7 @@ function Drawn({ map }: { map: Labels }) {
               type="button"
               class="chip"
               aria-pressed={chosen.includes(point)}
-              onClick={() => {
-                toggle(point);
-                scatter.current?.centre(point);
-              }}
+              onClick={() => choose(point)}
             >
               {map.names[point]}
             </button>
@@ -101,11 +113,12 @@ function Drawn({ map }: { map: Labels }) {
   );
 }
 
+/** Names are in lower case. */
 function matches(names: string[], search: string): Set<number> {
   const wanted = search.toLowerCase();
   const found = new Set<number>();
   names.forEach((name, i) => {
-    if (name.toLowerCase().includes(wanted)) found.add(i);
+    if (name.includes(wanted)) found.add(i);
   });
   return found;
 }
@@ -125,7 +138,7 @@ function Canvas({ map, chosen, found, scatter, onToggle, onMany }: CanvasProps) 
   const drag = useRef<{ x: number; y: number; moved: boolean } | undefined>(undefined);
   useEffect(() => {
     if (!canvas.current) return;
-    const most = Math.log1p(Math.max(...map.samples, 1));
+    const most = Math.log1p(map.samples.reduce((a, b) => Math.max(a, b), 1));
     const weight = Float32Array.from(map.samples, (samples) => Math.log1p(samples) / most);
     const made = new Scatter(canvas.current, { x: map.x, y: map.y, weight });
     scatter.current = made;

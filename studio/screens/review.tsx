@@ -15,13 +15,14 @@ import {
   Trouble,
   Working,
 } from '../parts.tsx';
-import { address, download, useAnswer, useKeys, useStudio } from '../use.ts';
+import { address, download, useAnswer, useInOrder, useKeys, useStudio } from '../use.ts';
 
 export function Review() {
   const { client, model } = useStudio();
   const page = useAnswer(model || undefined, () => client.review(model, { limit: 100 }));
   const [decided, setDecided] = useState<{ item: ReviewItem; decision: Decision }[]>([]);
   const [error, setError] = useState<Error>();
+  const inOrder = useInOrder();
   const done = new Set(decided.map(({ item }) => item.id));
   const open = (page.value?.items ?? []).filter(({ id }) => !done.has(id));
   const [item] = open;
@@ -29,7 +30,7 @@ export function Review() {
     if (!item) return;
     const next = [...decided, { item, decision }];
     setDecided(next);
-    client.decide(model, item.id, decision).then(() => {
+    inOrder(() => client.decide(model, item.id, decision)).then(() => {
       if (open.length > 1) return;
       setDecided([]);
       page.again();
@@ -38,9 +39,8 @@ export function Review() {
   const undo = () => {
     const last = decided.at(-1);
     if (!last) return;
-    client
-      .decide(model, last.item.id, null)
-      .then(() => setDecided((now) => now.filter((one) => one !== last)), setError);
+    setDecided(decided.slice(0, -1));
+    inOrder(() => client.decide(model, last.item.id, null)).catch(setError);
   };
   useKeys({
     a: () => decide('accepted'),

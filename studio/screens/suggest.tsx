@@ -1,6 +1,7 @@
 // Suggest: labels as one types, the words that pushed them, the way through the tree, two models side by side.
 import { useEffect, useState } from 'preact/hooks';
 import type { EvaluationReport, Explained, Suggestion } from '../../src/client.ts';
+import { Evaluate } from '../evaluate.tsx';
 import { Bar, count, Empty, Head, NoModel, Pending, percent, plural, Select } from '../parts.tsx';
 import { address, go, useAnswer, useKeys, useSettled, useStudio } from '../use.ts';
 
@@ -242,12 +243,23 @@ function Answers({ model, text, threshold, second = false, chosen, onChoose }: A
       {!isEmpty && rated.length > shown.length && (
         <p class="soft small">{plural(rated.length - shown.length, 'label')} below the threshold.</p>
       )}
-      {!isEmpty && evaluation !== undefined && (
+      {!isEmpty && evaluation && (
         <p class="soft small">
-          {evaluation
-            ? `Bars tell how often such scores were right in ${count(evaluation.n)} test texts.`
-            : 'Bars are the scores of the model. Evaluate it on a test file to have them calibrated.'}
+          Bars tell how often such scores were right in {count(evaluation.n)} test texts.
         </p>
+      )}
+      {!isEmpty && evaluation === null && (
+        <details class="small">
+          <summary>Calibrate the bars</summary>
+          <div class="option-fields">
+            <Evaluate
+              model={model}
+              words="Bars are the scores of the model. Evaluated on a test file with labels, they tell how often such scores are right."
+              afterwards="Evaluated."
+              onEvaluated={detail.again}
+            />
+          </div>
+        </details>
       )}
     </section>
   );

@@ -1,12 +1,13 @@
-// Labels as people look at and change them: quality, neighbours, maps, and which are never suggested.
+// Labels as people look at and change them: quality, neighbours, maps, new ones, and which are never suggested.
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Value } from 'typebox/value';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { datasetOf } from '../../src/data/plain-samples.ts';
 import { Classifier } from '../../src/learn/classifier.ts';
 import * as schemas from '../../src/server/schemas.ts';
-import { saveModel } from '../../src/store/folder.ts';
-import { failure, openHouse, testLines } from './harness.ts';
+import { loadModel, saveModel } from '../../src/store/folder.ts';
+import { failure, hasNetworks, openHouse, post, testLines, trainNamed } from './harness.ts';
 
 const house = openHouse();
 
@@ -44,7 +45,6 @@ describe('a label', () => {
     expect(await suggested(second)).toBe(false);
     await second.client.exclude('m', 'sky', false);
     expect(await suggested(second)).toBe(true);
-    await first.server.close();
   });
 
   it('cannot be excluded where it is unknown or the last one', async () => {
@@ -53,6 +53,57 @@ describe('a label', () => {
     for (const id of ['fruit', 'sky', 'blue']) await client.exclude('m', id, true);
     const last = await failure(client.exclude('m', 'http://example.org/red', true));
     expect(last).toMatchObject({ status: 400, message: 'at least one label must remain, got 0' });
+  });
+});
+
+describe.runIf(hasNetworks)('a new label', () => {
+  let folder: string;
+  let served: Awaited<ReturnType<typeof house.start>>;
+
+  beforeAll(async () => {
+    folder = join(house.folder, 'named');
+    await trainNamed(folder);
+    served = await house.start({}, { models: [{ name: 'm', folder }], threads: 1 });
+  });
+
+  it('is taken by a model that knows labels by name, suggested at once and saved', async () => {
+    const { client } = served;
+    expect(await client.model('m')).toMatchObject({ takesLabels: true, labels: 6 });
+    const before = await readdir(house.folder);
+    const examples = ['a violin', 'the violin of 3'];
+    const added = await client.addLabel('m', { id: 'v', name: 'violin', examples });
+    expect(added).toMatchObject({ id: 'v', name: 'violin', samples: 2, excluded: false });
+    expect((await client.suggest('m', 'some violin', { top: 1 }))[0].label).toBe('v');
+    expect((await client.models())[0].labels).toBe(7);
+    expect((await loadModel(folder)).vocabulary.column('v')).toBe(6);
+    expect(await readdir(house.folder)).toEqual(before);
+    expect(await client.addLabel('m', { name: 'saddle' })).toMatchObject({ id: 'saddle', samples: 0 });
+  });
+
+  it('is refused where it is known, nameless, too much, or a path', async () => {
+    const { client, url } = served;
+    const known = await failure(client.addLabel('m', { id: 'l1', name: 'other' }));
+    expect(known).toMatchObject({ status: 400, message: 'a new label must have an id of its own, got "l1"' });
+    expect(await failure(client.addLabel('m', { name: '  ' }))).toMatchObject({ status: 400 });
+    const many = Array(1001).fill('a violin');
+    expect(await failure(client.addLabel('m', { name: 'x', examples: many }))).toMatchObject({ status: 400 });
+    const strange = await post(`${url}/v1/models/m/labels`, '{"name":"x","folder":"/etc"}');
+    expect(strange.status).toBe(400);
+    expect(await failure(client.addLabel('../m', { name: 'x' }))).toMatchObject({ status: 404 });
+  });
+
+  it('is refused by a model that would have to be trained', async () => {
+    expect((await house.shared.client.model('m')).takesLabels).toBe(false);
+    const refused = await failure(house.shared.client.addLabel('m', { name: 'x' }));
+    expect(refused).toMatchObject({ status: 400, code: 'usage', hint: 'train it again, or use prime' });
+    expect(refused.message).not.toContain(house.folder);
+  });
+
+  it('comes one at a time, and the others are told to wait', async () => {
+    const { client } = served;
+    const outcomes = await Promise.allSettled(['one', 'two'].map((name) => client.addLabel('m', { name })));
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    expect(refused).toMatchObject([{ reason: { status: 503, code: 'overloaded', retryAfter: 1 } }]);
   });
 });
 
@@ -69,7 +120,10 @@ describe('neighbours and maps', () => {
       return { text: `${family}alpha ${family}beta own${id.split('-')[1]} noise${i % 7}`, labels: [id] };
     });
     const folder = join(house.folder, 'families');
-    await saveModel(await Classifier.train(datasetOf(rows), { learner: 'tree' }), folder);
+    const dataset = datasetOf(rows);
+    dataset.vocabulary.add('never seen');
+    dataset.labels.cols = dataset.vocabulary.size;
+    await saveModel(await Classifier.train(dataset, { learner: 'tree' }), folder);
     served = await house.start({}, { models: [{ name: 'm', folder }], state: join(house.folder, 'maps') });
   });
 
@@ -100,7 +154,7 @@ describe('neighbours and maps', () => {
     };
     const map = await made();
     expect(Value.Check(schemas.LabelMap, map)).toBe(true);
-    expect(map.ids).toEqual(ids);
+    expect(map).toMatchObject({ ids, leftOut: 1 });
     const distance = (a: number, b: number) => Math.hypot(map.x[a] - map.x[b], map.y[a] - map.y[b]);
     const nearest = ids.map((_, a) => {
       const others = [...ids.keys()].filter((b) => b !== a);

@@ -56,13 +56,15 @@ describe('under load', () => {
     });
     const died = await failure(client.suggest('m', 'a red apple'));
     expect(died).toMatchObject({ status: 503, code: 'unavailable', retryAfter: 1 });
-    expect(await client.suggest('m', 'a red apple')).not.toEqual([]);
+    // On a busy machine the new thread may take longer to load than a request waits.
+    const answered = () => client.suggest('m', 'a red apple').catch(() => []);
+    await expect.poll(answered, { timeout: 20_000 }).not.toEqual([]);
     give.mockImplementationOnce(() => {});
     expect(await failure(client.suggest('m', 'a red apple'))).toMatchObject({ status: 503, code: 'timeout' });
-    expect(await client.suggest('m', 'a red apple')).not.toEqual([]);
+    await expect.poll(answered, { timeout: 20_000 }).not.toEqual([]);
     give.mockRestore();
     expect(house.logged.join('')).toContain('a thread had to be replaced');
-  });
+  }, 60_000);
 
   it('reloads without dropping a request, and keeps the model where the new one is damaged', async () => {
     const own = join(house.folder, 'reloaded');
@@ -115,7 +117,7 @@ describe('under load', () => {
         ({ n }) => n,
         () => 'busy',
       );
-    await expect.poll(evaluated, { timeout: 10_000 }).toBe(60);
+    await expect.poll(evaluated, { timeout: 20_000 }).toBe(60);
     expect(await client.suggest('m', 'a red apple')).not.toEqual([]);
     expect(house.logged.map((entry) => JSON.parse(entry)).filter(({ level }) => level >= 50)).toEqual([]);
   });
@@ -128,7 +130,8 @@ describe('under load', () => {
     running.write(line.repeat(1000));
     const [response] = await once(running, 'response');
     const closing = server.close();
-    await expect.poll(() => client.models().catch(() => 'refused')).toBe('refused');
+    const asked = () => client.models().catch(() => 'refused');
+    await expect.poll(asked, { timeout: 10_000 }).toBe('refused');
     running.end(line.repeat(1000));
     expect((await text(response)).trim().split('\n')).toHaveLength(2000);
     await closing;

@@ -163,11 +163,25 @@ describe('uploaded data', () => {
 
 describe('kill -9', () => {
   const main = join(import.meta.dirname, '..', '..', 'dist', 'cli', 'main.js');
+  const writeGroup = async () => {
+    const files = {
+      instances: '{"id":"a","text":"red apple"}\n{"id":"b","text":"blue sky"}',
+      groups: '{"group":"first","instances":["a","b"],"labels":["sky"]}',
+      evidence: '{"group":"first","label":"sky","instances":["a"],"similarities":[0.5],"margin":0.1}',
+    };
+    const paths = Object.entries(files).map(async ([name, lines]) => {
+      await writeFile(join(house.folder, `${name}.jsonl`), lines);
+      return join(house.folder, `${name}.jsonl`);
+    });
+    return (await Promise.all(paths)).join(',');
+  };
 
   it('loses no run, upload, decision or correction, and marks what was under way', async () => {
     const state = join(house.folder, 'state-killed');
+    const groups = await writeGroup();
     const serve = async () => {
       const args = ['serve', '--model', `m=${house.model}`, '--state', state, '--data', `colours=${file}`];
+      args.push('--groups', `pages=${groups}`);
       const child = spawn(process.execPath, [main, ...args, '--port', '0', '--threads', '1']);
       let said = '';
       for await (const text of child.stdout.setEncoding('utf8')) {
@@ -189,7 +203,9 @@ describe('kill -9', () => {
     await first.client.fillReview('m', { texts: ['red blue'], low: 0, high: 1 });
     const { items } = await first.client.review('m');
     await first.client.decide('m', items[0].id, 'accepted');
-    await expect.poll(async () => (await first.client.run(id)).status).toBe('running');
+    await first.client.correct('pages', 'first', 'sky', ['b']);
+    const status = async () => (await first.client.run(id)).status;
+    await expect.poll(status, { timeout: 20_000 }).toBe('running');
     const exited = once(first.child, 'exit');
     first.child.kill('SIGKILL');
     expect(await exited).toEqual([null, 'SIGKILL']);
@@ -204,6 +220,8 @@ describe('kill -9', () => {
     expect((await second.client.data()).map(({ name }) => name)).toEqual(['colours', 'slow']);
     expect((await second.client.label('m', 'sky')).excluded).toBe(true);
     expect(await second.client.review('m')).toMatchObject({ accepted: 1 });
+    const { labels } = await second.client.group('pages', 'first');
+    expect(labels[0].correction?.instances).toEqual(['b']);
     second.child.kill('SIGTERM');
     expect(await once(second.child, 'exit')).toEqual([0, null]);
   }, 120_000);

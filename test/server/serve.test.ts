@@ -25,15 +25,15 @@ describe('umbel serve', () => {
 
   it('serves until it is told to stop, and loads again on SIGHUP', async () => {
     const { child, output } = run('--model', `titles=${house.model}`, '--port', '0', '--threads', '1');
-    const exited = once(child, 'exit');
-    await once(child.stdout, 'data');
+    const closed = once(child, 'close');
+    await expect.poll(() => output.stdout, { timeout: 20_000 }).toContain('Ctrl-C');
     const client = new Client(/http:\S+\d/.exec(output.stdout)?.[0] ?? '');
     const [before] = await client.models();
     child.kill('SIGHUP');
     const isNew = async () => (await client.model('titles')).loadedAt !== before.loadedAt;
     await expect.poll(isNew, { timeout: 10_000 }).toBe(true);
     child.kill('SIGTERM');
-    expect(await exited).toEqual([0, null]);
+    expect(await closed).toEqual([0, null]);
     expect(output.stderr.split('\n')[0]).toContain('"msg":');
   });
 

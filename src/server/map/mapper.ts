@@ -1,60 +1,79 @@
 // The thread that makes the map of a model's labels: who is near whom, then a place for everyone.
 import { parentPort, workerData } from 'node:worker_threads';
-import { badInput } from '../../errors.ts';
-import type { LabelSpace } from '../../learn/label-space.ts';
+import type { Classifier } from '../../learn/classifier.ts';
+import { selectRows } from '../../math/csr.ts';
 import { layOut, type NearGraph } from '../../math/layout.ts';
+import { nearGraph } from '../../math/near-graph.ts';
 import { Random } from '../../math/random.ts';
 import { type Failure, packError } from '../problem.ts';
 import type { LabelMap } from '../schemas.ts';
 import { loadServed } from '../served.ts';
 
-export type News = { progress: number } | { map: LabelMap } | { failure: Failure };
+/** `map` is a LabelMap in JSON. */
+export type News = { progress: number } | { map: string } | { failure: Failure };
 
 const width = 12;
 const mostLabels = 100_000;
-/** The first part of the work is finding neighbours. */
-const graphShare = 0.3;
+/** What is done of all when the model is loaded, and when neighbours are found. */
+const [loadedShare, graphShare] = [0.1, 0.5];
 
 async function makeMap(folder: string): Promise<LabelMap> {
   const { classifier } = await loadServed(folder);
   const { vocabulary, counts } = classifier;
-  if (vocabulary.size > mostLabels)
-    throw badInput(`a map has at most ${mostLabels} labels`, { value: vocabulary.size });
-  const { graph, columns } = nearGraph(classifier.labelSpace());
-  const { x, y } = await layOut(graph, new Random(1, 'map'), async (done, total) => {
+  const vectors = classifier.labelSpace().vectors;
+  const candidates = labelsToShow(classifier);
+  tell(loadedShare);
+  const { graph, points } = connected(
+    nearGraph(selectRows(vectors, candidates), width, 1, (done, total) => {
+      tell(loadedShare + ((graphShare - loadedShare) * done) / total);
+    }),
+  );
+  const { x, y } = layOut(graph, new Random(1, 'map'), (done, total) => {
     tell(graphShare + ((1 - graphShare) * done) / total);
   });
   const short = (values: Float32Array) => Array.from(values, (value) => Math.round(1e4 * value) / 1e4);
-  const labels = Array.from(columns, (column) => vocabulary.label(column));
+  const columns = points.map((point) => candidates[point]);
   return {
     ready: true,
     progress: 1,
-    ids: labels.map(({ id }) => id),
-    names: labels.map(({ id, name = id }) => name),
+    leftOut: vocabulary.size - columns.length,
+    ids: Array.from(columns, (column) => vocabulary.label(column).id),
+    names: Array.from(columns, (column) => vocabulary.name(column)),
     samples: Array.from(columns, (column) => counts[column] ?? 0),
     x: short(x),
     y: short(y),
   };
 }
 
-/** Labels that are like no other have no place on a map. */
-function nearGraph(space: LabelSpace): { graph: NearGraph; columns: number[] } {
-  const near: ReturnType<LabelSpace['neighbours']>[] = [];
-  for (let label = 0; label < space.labels; label++) {
-    near.push(space.neighbours(label, width));
-    if (label % 256 === 0) tell((graphShare * label) / space.labels);
-  }
-  const columns = Array.from(near.keys()).filter((label) => near[label].length > 0);
-  const pointOf = new Map(columns.map((label, point) => [label, point]));
-  const neighbours = new Uint32Array(columns.length * width);
-  const strengths = new Float32Array(columns.length * width);
-  columns.forEach((label, point) => {
-    near[label].forEach(({ label: other, similarity }, i) => {
-      neighbours[point * width + i] = pointOf.get(other) ?? point;
-      strengths[point * width + i] = similarity / near[label][0].similarity;
-    });
+/** The most frequent ones. Of a label that no sample carries only a model that knows labels by name knows anything. */
+function labelsToShow({ vocabulary, counts, takesLabels }: Classifier): Uint32Array {
+  return Uint32Array.from({ length: vocabulary.size }, (_, column) => column)
+    .filter((column) => takesLabels || counts[column] > 0)
+    .sort((a, b) => counts[b] - counts[a] || a - b)
+    .subarray(0, mostLabels)
+    .sort();
+}
+
+/** Without those that are like no other: they have no place on a map. */
+function connected(all: NearGraph): { graph: NearGraph; points: Uint32Array } {
+  const points = Uint32Array.from({ length: all.points }, (_, point) => point).filter(
+    (point) => all.strengths[point * width] > 0,
+  );
+  const numbers = new Uint32Array(all.points);
+  points.forEach((point, number) => {
+    numbers[point] = number;
   });
-  return { graph: { points: columns.length, width, neighbours, strengths }, columns };
+  const neighbours = new Uint32Array(points.length * width);
+  const strengths = new Float32Array(points.length * width);
+  points.forEach((point, number) => {
+    const [from, to] = [point * width, (point + 1) * width];
+    strengths.set(all.strengths.subarray(from, to), number * width);
+    neighbours.set(
+      all.neighbours.subarray(from, to).map((other) => numbers[other]),
+      number * width,
+    );
+  });
+  return { graph: { points: points.length, width, neighbours, strengths }, points };
 }
 
 const post = (news: News) => parentPort?.postMessage(news);
@@ -66,6 +85,6 @@ function tell(progress: number): void {
 }
 
 makeMap((workerData as { folder: string }).folder).then(
-  (map) => post({ map }),
+  (map) => post({ map: JSON.stringify(map) }),
   (error) => post({ failure: packError(error) }),
 );

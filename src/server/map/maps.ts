@@ -26,7 +26,7 @@ export class Maps {
   /** The map as JSON; the first to ask has it made, and is told how far that is. */
   find(crew: Crew): string {
     const { version } = crew.summary;
-    const made = this.#made.get(version) ?? this.#kept(version);
+    const made = this.#made.get(version) ?? this.#recall(version);
     if (made !== undefined) return made;
     const failed = this.#failed.get(version);
     if (failed) throw failed;
@@ -34,6 +34,7 @@ export class Maps {
     const nothing: LabelMap = {
       ready: false,
       progress: making.progress,
+      leftOut: 0,
       ...{ ids: [], names: [], samples: [], x: [], y: [] },
     };
     return JSON.stringify(nothing);
@@ -43,8 +44,10 @@ export class Maps {
     await Promise.all(Array.from(this.#making.values(), ({ worker }) => worker.terminate()));
   }
 
-  #kept(version: string): string | undefined {
-    return this.#state?.database.get<{ map: string }>('select map from maps where version = ?', version)?.map;
+  #recall(version: string): string | undefined {
+    const row = this.#state?.database.get<{ map: string }>('select map from maps where version = ?', version);
+    if (row) this.#remember(version, row.map);
+    return row?.map;
   }
 
   #make(crew: Crew, version: string): Making {
@@ -59,17 +62,21 @@ export class Maps {
     making.worker.on('message', (news: News) => {
       if ('progress' in news) making.progress = news.progress;
       else if ('failure' in news) fail(unpackError(news.failure));
-      else this.#keep(version, JSON.stringify(news.map));
+      else this.#keep(version, news.map);
     });
     making.worker.once('error', fail);
     making.worker.once('exit', () => this.#making.delete(version));
     return making;
   }
 
-  #keep(version: string, map: string): void {
+  #remember(version: string, map: string): void {
     // Of a retrained model the old map is of no use.
     if (this.#made.size > 3) this.#made.clear();
     this.#made.set(version, map);
+  }
+
+  #keep(version: string, map: string): void {
+    this.#remember(version, map);
     this.#state?.database.run('insert or replace into maps values (?, ?)', version, map);
   }
 }
