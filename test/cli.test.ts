@@ -309,10 +309,13 @@ describe('umbel', () => {
     );
     await writeFile(join(folder, 'many.txt'), lines.join('\n'));
     const args = ['train', '--train', 'many.txt', '--learner', 'one-vs-rest', '--out', 'interrupted'];
-    const child = spawn(process.execPath, [main, ...args], { cwd: folder });
-    setTimeout(() => child.kill('SIGINT'), 1500);
-    const code = await new Promise((resolve) => child.on('exit', resolve));
-    expect(code).toBe(130);
+    const interrupted = (afterMs: number) => {
+      const child = spawn(process.execPath, [main, ...args], { cwd: folder });
+      setTimeout(() => child.kill('SIGINT'), afterMs);
+      return new Promise((resolve) => child.on('exit', resolve));
+    };
+    // Null where the machine was so busy that the program had not begun to listen for signals.
+    expect((await interrupted(1500)) ?? (await interrupted(10_000))).toBe(130);
     expect((await readdir(folder)).filter((name) => name.includes('interrupted'))).toEqual([]);
   });
 });
