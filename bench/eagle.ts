@@ -7,6 +7,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type * as grouping from '../src/data/group.ts';
+import type * as joining from '../src/learn/features.ts';
 import type * as imputing from '../src/learn/impute/impute.ts';
 import type * as registry from '../src/learn/registry.ts';
 import type * as csr from '../src/math/csr.ts';
@@ -37,13 +38,14 @@ const { positionals, values: flags } = parseArgs({
   },
 });
 
-const [{ clusteredGroups, groupRows, randomGroups }, { impute, imputeOptions }, { findLearner }] =
+const [{ clusteredGroups, groupRows, randomGroups }, { chooseFor, impute, imputeOptions }, { findLearner }] =
   await Promise.all([
     built<typeof grouping>('data/group.js'),
     built<typeof imputing>('learn/impute/impute.js'),
     built<typeof registry>('learn/registry.js'),
   ]);
-const [{ parseOptions }, { nnz, rowIndices }] = await Promise.all([
+const [{ joinFeatures, unitFeatures }, { parseOptions }, { nnz, rowIndices }] = await Promise.all([
+  built<typeof joining>('learn/features.js'),
   built<typeof options>('options.js'),
   built<typeof csr>('math/csr.js'),
 ]);
@@ -106,18 +108,29 @@ function optionsOf(method: string): Record<string, string> {
   return { method: name, ...Object.fromEntries(settings.map((setting) => setting.split('='))) };
 }
 
-/** All methods on the same groups; what `auto` chose need not be trained again. */
+/** All methods on the same groups; what `auto` chose is not done again. */
 async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed: number) {
   const groups = groupRows(members, set.train.labels, flags.merge as grouping.Merge);
+  const context = { seed, threads, progress: () => {} };
   const found = new Map<string, { figures: Figures; chosen: string }>();
   for (const method of methods) {
     const started = performance.now();
+    const seconds = () => (performance.now() - started) / 1000;
     const o = parseOptions(imputeOptions, optionsOf(method));
-    const imputed = await impute(set.train.features, groups, o, { seed, threads, progress: () => {} });
-    const seconds = (performance.now() - started) / 1000;
-    const known = method === 'auto' ? found.get(imputed.method) : undefined;
-    const precision = known?.figures ?? (await judge(set, imputed.labels, seed));
-    const figures: Figures = { ...precision, right: precisionOf(imputed.labels, set.train.labels), seconds };
+    if (method === 'auto') {
+      const x = joinFeatures(unitFeatures(set.train.features));
+      const { method: chosen } = await chooseFor(x, groups, o, context);
+      const known = found.get(chosen);
+      if (!known) throw new Error(`auto chose ${chosen}, which must be among --methods`);
+      found.set(method, {
+        figures: { ...known.figures, seconds: seconds() + known.figures.seconds },
+        chosen,
+      });
+      continue;
+    }
+    const imputed = await impute(set.train.features, groups, o, context);
+    const figures: Figures = { seconds: seconds(), right: precisionOf(imputed.labels, set.train.labels) };
+    Object.assign(figures, await judge(set, imputed.labels, seed));
     for (const k of ['P@1', 'P@3', 'P@5'])
       figures[`lost ${k} %`] = (100 * (oracle[k] - figures[k])) / oracle[k];
     found.set(method, { figures, chosen: imputed.method });

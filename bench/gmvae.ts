@@ -84,10 +84,10 @@ const neural = (settings: Settings) => ({
 });
 const methods: Record<string, { learner: string; settings: Settings }> = {
   gmvae: neural({}),
-  'gmvae, paper profile': neural({ profile: 'paper' }),
-  'gmvae, one Gaussian': neural({ prior: 'single', contrastWeight: 0 }),
-  'gmvae, mixture only': neural({ contrastWeight: 0 }),
-  'gmvae, contrast only': neural({ klWeight: 0 }),
+  'gmvae-paper': neural({ profile: 'paper' }),
+  'gmvae-one-gaussian': neural({ prior: 'single', contrastWeight: 0 }),
+  'gmvae-mixture-only': neural({ contrastWeight: 0 }),
+  'gmvae-contrast-only': neural({ klWeight: 0 }),
   // A tree with no more labels than this has one leaf: a logistic regression for every label.
   'one-vs-rest': { learner: 'tree', settings: { loss: 'logistic', flatSize: 1000, threshold: 0 } },
   'ml-knn': { learner: 'ml-knn', settings: {} },

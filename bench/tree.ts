@@ -40,14 +40,15 @@ const roundedAll = (figures: Record<string, number>) =>
 
 const pairs = (given: string[]) => given.map((pair) => pair.split('=', 2) as [string, string]);
 
-function runPecos(python: string, data: string): Promise<unknown> {
+function runPecos(python: string, data: string, seed: number): Promise<unknown> {
   const flag = (name: string) => `--${name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)}`;
   const shared = pairs(flags.both).flatMap(([name, value]) => [flag(name), value]);
   const script = join('bench', 'peers', 'pecos_run.py');
-  return runJson(python, [script, data, '--unit', '--threads', flags.threads, '--top', flags.top, ...shared]);
+  const own = ['--unit', '--threads', flags.threads, '--top', flags.top, '--seed', String(seed)];
+  return runJson(python, [script, data, ...own, ...shared]);
 }
 
-async function runUmbel(data: string): Promise<Figures> {
+async function runUmbel(data: string, seed: number): Promise<Figures> {
   const scratch = await mkdtemp(join(tmpdir(), 'umbel-bench-'));
   try {
     return await measure({
@@ -56,7 +57,7 @@ async function runUmbel(data: string): Promise<Figures> {
       learner: flags.learner,
       options: Object.fromEntries(pairs([...flags.both, ...flags.set])),
       threads: Number(flags.threads),
-      seed: 1,
+      seed,
       top: Number(flags.top),
       batches: 7,
       singles: 1000,
@@ -66,10 +67,11 @@ async function runUmbel(data: string): Promise<Figures> {
   }
 }
 
-/** One number per figure; accuracies of runs with the same seed are the same. */
+/** One number per figure. Every run has a seed of its own, and accuracies are their mean. */
 function summary(runs: Common[]) {
   const of = (figure: (run: Common) => number) => rounded(median(runs.map(figure)));
-  const percent = (k: number) => Number((100 * runs[0].precision[k]).toFixed(2));
+  const percent = (k: number) =>
+    Number((runs.reduce((sum, { precision }) => sum + 100 * precision[k], 0) / runs.length).toFixed(2));
   return {
     trainSeconds: of(({ train }) => train.total),
     cpuSeconds: of(({ train }) => train.cpu),
@@ -97,9 +99,9 @@ function compared(own: ReturnType<typeof summary>, peer: ReturnType<typeof summa
 async function benchmark(data: string) {
   const own: Figures[] = [];
   const peers: Peer[] = [];
-  for (let run = 0; run < Number(flags.runs); run++) {
-    own.push(await runUmbel(data));
-    if (flags.python) peers.push((await runPecos(flags.python, data)) as Peer);
+  for (let seed = 1; seed <= Number(flags.runs); seed++) {
+    own.push(await runUmbel(data, seed));
+    if (flags.python) peers.push((await runPecos(flags.python, data, seed)) as Peer);
   }
   const umbel = { ...summary(own), phases: roundedAll(own[0].train.phases) };
   if (peers.length === 0) return { umbel };

@@ -90,20 +90,29 @@ export interface Kernels {
     sums: number,
     work: number,
   ): void;
-  gatherPlaces(
+  copyPlaces(
     groups: number,
     count: number,
     bounds: number,
     indptr: number,
     cells: number,
     meanDots: number,
+    firsts: number,
+    ends: number,
+    means: number,
+    entries: number,
+  ): void;
+  gatherPlaces(
+    groups: number,
+    count: number,
+    bounds: number,
+    indptr: number,
+    cells: number,
     hidden: number,
-    hiddenMean: number,
     slots: number,
     ids: number,
     firsts: number,
     ends: number,
-    means: number,
     entries: number,
   ): number;
   shareWeights(count: number, firsts: number, weights: number, shares: number): void;
@@ -113,7 +122,6 @@ export interface Kernels {
     entries: number,
     means: number,
     meanSquare: number,
-    features: number,
     sums: number,
     shares: number,
     dots: number,
@@ -124,7 +132,6 @@ export interface Kernels {
     entries: number,
     means: number,
     meanSquare: number,
-    features: number,
     sums: number,
     shares: number,
     dots: number,

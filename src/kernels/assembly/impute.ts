@@ -9,14 +9,50 @@ const cancelled: f64 = 1e-7;
 
 /** Bytes that memory brings at once. */
 const line: usize = 64;
-/** Of a cell: what is not the feature. */
+/** Of a cell: what is not the offset. */
 const valueBits: u64 = 0xffffffff00000000;
 
 /**
- * Copies the rows of a label's groups side by side, with features numbered as they come, so that whatever follows stays
- * in the cache. `cells` (feature and value, 8 bytes) lie row after row and group after group from `bounds` on. Per place:
- * `ends` of its `entries` (offset of the sum, and value), and `means`, its dot product with the mean that is subtracted;
- * `firsts` gets the groups' places. The feature `hidden` is left out, also of the mean. Returns the number of features. `slots` is zero on entry and on return.
+ * Copies the rows of a label's groups side by side, so that whatever follows stays in the cache. `cells` (8 bytes: the
+ * offset of the feature's sum, and its value) lie row after row and group after group from `bounds` on. Per place: `ends`
+ * of its `entries`, and `means`, its dot product with the mean that is subtracted; `firsts` gets the groups' places.
+ */
+export function copyPlaces(
+  groups: usize,
+  count: u32,
+  bounds: usize,
+  indptr: usize,
+  cells: usize,
+  meanDots: usize,
+  firsts: usize,
+  ends: usize,
+  means: usize,
+  entries: usize,
+): void {
+  let filled: u32 = 0;
+  let place: u32 = 0;
+  store<u32>(firsts, 0);
+  for (let j: u32 = 0; j < count; j++) {
+    const group = load<u32>(groups + (j << 2)) << 2;
+    const first = load<u32>(bounds + group);
+    const rows = load<u32>(bounds + group, 4) - first;
+    const start = load<u32>(indptr + (first << 2)) << 3;
+    const shift = filled - start;
+    for (let i: u32 = 0; i < rows; i++) {
+      store<u32>(ends + ((place + i) << 2), (load<u32>(indptr + ((first + i) << 2), 4) << 3) + shift);
+    }
+    memory.copy(means + (place << 3), meanDots + (first << 3), rows << 3);
+    place += rows;
+    const end = rows === 0 ? filled : load<u32>(ends + ((place - 1) << 2));
+    memory.copy(entries + filled, cells + start, end - filled);
+    filled = end;
+    store<u32>(firsts + (j << 2), place, 4);
+  }
+}
+
+/**
+ * The same with features numbered as they come, so that their sums lie together: worth it for those who come back often.
+ * The feature `hidden` is left out. Returns the number of features. `slots` is zero on entry and on return.
  */
 export function gatherPlaces(
   groups: usize,
@@ -24,14 +60,11 @@ export function gatherPlaces(
   bounds: usize,
   indptr: usize,
   cells: usize,
-  meanDots: usize,
   hidden: u32,
-  hiddenMean: f64,
   slots: usize,
   ids: usize,
   firsts: usize,
   ends: usize,
-  means: usize,
   entries: usize,
 ): u32 {
   let features: u32 = 0;
@@ -50,13 +83,9 @@ export function gatherPlaces(
     store<u32>(entry, asked);
     for (; row < last; row++, place++) {
       const end = cells + (load<u32>(indptr + (row << 2), 4) << 3);
-      let meanDot = load<f64>(meanDots + (row << 3));
       for (; cell < end; cell += 8) {
-        const feature = load<u32>(cell);
-        if (feature === hidden) {
-          meanDot -= hiddenMean * <f64>load<f32>(cell, 4);
-          continue;
-        }
+        const feature = load<u32>(cell) >> 3;
+        if (feature === hidden) continue;
         const slot = slots + (feature << 2);
         const known = load<u32>(slot);
         // Without branches: whether a feature is new cannot be foreseen.
@@ -68,7 +97,6 @@ export function gatherPlaces(
         entry += 8;
       }
       store<u32>(ends + (place << 2), <u32>(entry - entries));
-      store<f64>(means + (place << 3), meanDot);
     }
     store<u32>(firsts + (j << 2), place, 4);
   }
@@ -87,7 +115,8 @@ export function shareWeights(count: u32, firsts: usize, weights: usize, shares: 
 
 /**
  * The direction is the sum of the places' rows times their `shares`: writes its dot products with the centred rows, and
- * returns its length, 0 where the rows cancel out. `meanSquare` is the mean's dot product with itself.
+ * returns its length, 0 where the rows cancel out. `meanSquare` is the mean's dot product with itself. `sums` are zero on
+ * entry and on return.
  */
 export function startDirection(
   places: u32,
@@ -95,12 +124,10 @@ export function startDirection(
   entries: usize,
   means: usize,
   meanSquare: f64,
-  features: u32,
   sums: usize,
   shares: usize,
   dots: usize,
 ): f64 {
-  memory.fill(sums, 0, features << 3);
   let entry = entries;
   for (let i: u32 = 0; i < places; i++) {
     const share = load<f64>(shares + (i << 3));
@@ -111,6 +138,7 @@ export function startDirection(
     }
   }
   multiplySums(places, ends, entries, means, meanSquare, sums, shares, dots);
+  clearSums(entries, entry, sums);
   const length = lengthOfSum(places, shares, dots);
   if (length === 0) return 0;
   for (let i: u32 = 0; i < places; i++) store<f64>(dots + (i << 3), load<f64>(dots + (i << 3)) / length);
@@ -119,7 +147,8 @@ export function startDirection(
 
 /**
  * `iterations` steps of the direction towards the sum of the groups' nearest members, each group times its weight.
- * `shares` becomes the weights of the nearest; `pulls` has 8 bytes per place, `nearest` 4 per group.
+ * `shares` becomes the weights of the nearest; `pulls` has 8 bytes per place, `nearest` 4 per group. `sums` are zero on
+ * entry and on return.
  */
 export function turnDirection(
   places: u32,
@@ -127,7 +156,6 @@ export function turnDirection(
   entries: usize,
   means: usize,
   meanSquare: f64,
-  features: u32,
   sums: usize,
   shares: usize,
   dots: usize,
@@ -139,14 +167,14 @@ export function turnDirection(
   iterations: u32,
   step: f64,
 ): void {
-  memory.fill(sums, 0, features << 3);
   memory.fill(shares, 0, places << 3);
   memory.fill(pulls, 0, places << 3);
   memory.fill(nearest, 0xff, count << 2);
   let pull: f64 = 0;
   let scale: f64 = 1;
   let length: f64 = 0;
-  for (let t: u32 = 0; t <= iterations; t++) {
+  let left = iterations;
+  for (;;) {
     agreement = 0;
     const moved = turn(
       count,
@@ -162,15 +190,48 @@ export function turnDirection(
       pull,
       scale,
     );
+    if (left === 0) break;
     // The sum's dot products only change when another member has become the nearest.
     if (moved) {
       multiplySums(places, ends, entries, means, meanSquare, sums, shares, pulls);
       length = lengthOfSum(places, shares, pulls);
-      if (length === 0) return;
+      if (length === 0) break;
     }
-    pull = step / length;
-    scale = 1 / Math.sqrt(1 + 2 * pull * agreement + step * step);
+    const bound = overtaken(count, firsts, nearest, dots, pulls);
+    // Steps towards the same sum are one: the direction becomes `scale` times itself plus `pull` times the sum.
+    pull = 0;
+    scale = 1;
+    let along = agreement;
+    do {
+      const part = step / length;
+      const shrink = 1 / Math.sqrt(1 + 2 * part * along + step * step);
+      along = (along + part * length * length) * shrink;
+      pull += part / scale;
+      scale *= shrink;
+    } while (--left > 0 && pull <= bound);
   }
+  clearSums(entries, entries + load<u32>(ends + ((places - 1) << 2)), sums);
+}
+
+/** How much of the sum can be added to the direction before another member becomes the nearest of its group. */
+function overtaken(count: u32, firsts: usize, nearest: usize, dots: usize, pulls: usize): f64 {
+  let bound = Infinity;
+  for (let j: u32 = 0; j < count; j++) {
+    const first = load<u32>(firsts + (j << 2));
+    const last = load<u32>(firsts + (j << 2), 4);
+    if (first === last) continue;
+    const winner = load<u32>(nearest + (j << 2));
+    // Members that are tied may part at the next step.
+    if (winner === several) return 0;
+    const dot = load<f64>(dots + (winner << 3));
+    const pull = load<f64>(pulls + (winner << 3));
+    for (let i = first; i < last; i++) {
+      const gain = load<f64>(pulls + (i << 3)) - pull;
+      const lead = dot - load<f64>(dots + (i << 3));
+      if (lead < bound * gain) bound = lead / gain;
+    }
+  }
+  return bound;
 }
 
 /** The dot product of the direction with the sum of its nearest members, as `turn` found it. */
@@ -237,6 +298,10 @@ function turn(
   return moved;
 }
 
+function clearSums(entries: usize, end: usize, sums: usize): void {
+  for (let p = entries; p < end; p += 8) store<f64>(sums + load<u32>(p), 0);
+}
+
 /** 0 where the rows of the sum cancel out. */
 function lengthOfSum(places: u32, shares: usize, dots: usize): f64 {
   let square: f64 = 0;
@@ -273,7 +338,17 @@ function multiplySums(
   for (let i: u32 = 0; i < places; i++) {
     const end = entries + load<u32>(ends + (i << 2));
     let dot: f64 = 0;
-    for (; entry < end; entry += 8) dot += <f64>load<f32>(entry, 4) * load<f64>(sums + load<u32>(entry));
+    // Two sums that do not wait for each other.
+    let other: f64 = 0;
+    for (; entry + 8 < end; entry += 16) {
+      dot += <f64>load<f32>(entry, 4) * load<f64>(sums + load<u32>(entry));
+      other += <f64>load<f32>(entry, 12) * load<f64>(sums + load<u32>(entry, 8));
+    }
+    if (entry < end) {
+      dot += <f64>load<f32>(entry, 4) * load<f64>(sums + load<u32>(entry));
+      entry += 8;
+    }
+    dot += other;
     store<f64>(dots + (i << 3), dot - size * load<f64>(means + (i << 3)) + constant);
   }
 }

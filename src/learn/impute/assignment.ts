@@ -100,24 +100,27 @@ export function chosenLabels(
   { members, labels }: Pick<Groups, 'members' | 'labels'>,
   { scores: { offsets }, chosen }: Assignment,
 ): Pattern {
-  const each = (visit: (row: number, label: number) => void) => {
-    for (let group = 0; group < labels.rows; group++) {
-      const first = members.indptr[group];
-      for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++)
-        for (let i = offsets[pair]; i < offsets[pair + 1]; i++)
-          if (chosen[i] === 1) visit(members.indices[first + i - offsets[pair]], labels.indices[pair]);
-    }
-  };
+  let size = 0;
+  for (let i = 0; i < chosen.length; i++) size += chosen[i];
+  const [rows, columns] = [new Uint32Array(size), new Uint32Array(size)];
   const indptr = new Uint32Array(members.cols + 1);
-  each((row) => {
-    indptr[row + 1]++;
-  });
+  let found = 0;
+  for (let group = 0; group < labels.rows; group++) {
+    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
+      const shift = members.indptr[group] - offsets[pair];
+      for (let i = offsets[pair]; i < offsets[pair + 1]; i++) {
+        if (chosen[i] === 0) continue;
+        const row = members.indices[i + shift];
+        rows[found] = row;
+        columns[found++] = labels.indices[pair];
+        indptr[row + 1]++;
+      }
+    }
+  }
   for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
   const next = indptr.slice();
-  const indices = new Uint32Array(indptr[members.cols]);
-  each((row, label) => {
-    indices[next[row]++] = label;
-  });
+  const indices = new Uint32Array(size);
+  for (let i = 0; i < size; i++) indices[next[rows[i]]++] = columns[i];
   return sortedOnce({ rows: members.cols, cols: labels.cols, indptr, indices });
 }
 

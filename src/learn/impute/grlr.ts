@@ -5,7 +5,7 @@ import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
 import type { Scores } from './assignment.ts';
-import { gather, keep, type LabelTask, overLabels, type PlaceOptions, runLabels } from './places.ts';
+import { copy, keep, type LabelTask, overLabels, type PlaceOptions, runLabels } from './places.ts';
 
 export interface GrlrOptions extends PlaceOptions {
   iterations: number;
@@ -14,23 +14,19 @@ export interface GrlrOptions extends PlaceOptions {
 
 const task: LabelTask<GrlrOptions> = { module: import.meta.url, name: 'prepareAssign' };
 
-/**
- * How near each member of a group is to each of its labels; `x` has unit rows. Its columns from `labelFeatures` on
- * stand for labels, and are hidden from their own.
- */
+/** How near each member of a group is to each of its labels; `x` has unit rows. */
 export const scoreNearest = (
   x: Csr,
   groups: Pick<Groups, 'members' | 'labels'>,
   options: GrlrOptions,
   context: Context,
-  labelFeatures?: number,
-): Promise<Scores> => runLabels(task, x, groups, options, { labelFeatures }, context);
+): Promise<Scores> => runLabels(task, x, groups, options, {}, context);
 
 export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label) => {
   const { memory, options } = setup;
   const { weights, count, places } = label;
-  const { features, meanSquare } = gather(kernels, setup, at, label.label, label.list, count);
-  const rows = [places, at.ends, at.entries, at.means, meanSquare, features] as const;
+  copy(kernels, setup, at, label);
+  const rows = [places, at.ends, at.entries, at.means, setup.meanSquare] as const;
   const start = () => kernels.startDirection(...rows, at.sums, at.shares, at.dots) > 0;
   kernels.shareWeights(count, at.firsts, weights, at.shares);
   const found =

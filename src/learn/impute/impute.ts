@@ -116,15 +116,25 @@ export async function impute(
     case 'eagle-plus':
       return assigned('eagle-plus', await assignPlus(x, groups, o, context));
     case 'auto': {
-      const candidates = fixedMethods.map((method) => ({
-        method,
-        impute: async (some: Csr, its: Pick<Groups, 'members' | 'labels'>) =>
-          (await impute({ sparse: some }, its, { ...o, method }, context)).labels,
-      }));
-      const { method, reasons } = await chooseMethod(x, groups, candidates, context);
+      const { method, reasons } = await chooseFor(x, groups, o, context);
       return { ...(await impute(features, groups, { ...o, method }, context)), reasons };
     }
     default:
       return o.method satisfies never;
   }
+}
+
+/** What `auto` would use for unit rows, and why. */
+export function chooseFor(
+  x: Csr,
+  groups: Pick<Groups, 'members' | 'labels'>,
+  o: ImputeOptions,
+  context: Context,
+): Promise<Pick<Imputed, 'method' | 'reasons'>> {
+  const candidates = fixedMethods.map((method) => ({
+    method,
+    impute: async (some: Csr, its: Pick<Groups, 'members' | 'labels'>) =>
+      (await impute({ sparse: some }, its, { ...o, method }, context)).labels,
+  }));
+  return chooseMethod(x, groups, candidates, context);
 }

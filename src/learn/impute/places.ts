@@ -36,8 +36,8 @@ export interface Setup<O> {
   chosen: number;
   sizes: LabelSizes;
   groupCount: number;
-  /** Of each label, the number and the mean of a feature that it must not see. */
-  hidden?: { numbers: Uint32Array; means: Float64Array };
+  /** Of each label, the number of a feature that it must not see. */
+  hidden?: Uint32Array;
   /** What a thread has room for. */
   room: { groups: number; places: number; entries: number };
   scratch: number;
@@ -80,7 +80,7 @@ export async function runLabels<O extends PlaceOptions>(
   const pairs = pairsByLabel(labels);
   const offsets = scoreOffsets(members, labels);
   const size = offsets[offsets.length - 1];
-  const { mean, meanDots, meanSquare } = meanProducts(x, options.centre);
+  const { meanDots, meanSquare } = meanProducts(x, members, options.centre);
   const numbers = byFrequency(x);
   const { indptr, cells } = cellsOf(x, members, numbers);
   const sizes = labelSizes(pairs, members.indptr, indptr);
@@ -91,7 +91,7 @@ export async function runLabels<O extends PlaceOptions>(
     indptr: arena.place(indptr),
     cells: arena.place(cells),
     bounds: arena.place(members.indptr),
-    meanDots: arena.place(new Uint8Array(Float64Array.from(members.indices, (row) => meanDots[row]).buffer)),
+    meanDots: arena.place(new Uint8Array(meanDots.buffer)),
     meanSquare,
     groups: arena.place(pairs.groups),
     weights: arena.place(options.weightByCount ? pairs.weights : pairs.weights.map(() => 1)),
@@ -101,10 +101,7 @@ export async function runLabels<O extends PlaceOptions>(
     chosen: chosen ? arena.place(chosen) : 0,
     sizes,
     groupCount: members.rows,
-    hidden:
-      labelFeatures === undefined
-        ? undefined
-        : { numbers: numbers.slice(labelFeatures), means: mean.slice(labelFeatures) },
+    hidden: labelFeatures === undefined ? undefined : numbers.slice(labelFeatures),
     room: allGroups
       ? { groups: members.rows, places: nnz(members), entries: indptr[nnz(members)] }
       : largestLabel(sizes),
@@ -137,9 +134,9 @@ function scratchOf({ width, room }: Pick<Setup<unknown>, 'width' | 'room'>) {
   };
   const offsets = {
     slots: take(width, 4),
+    sums: take(width + 1, 8),
     // One more: the kernel notes a feature before it knows that it is new.
     ids: take(width + 1, 4),
-    sums: take(width + 1, 8),
     list: take(room.groups, 4),
     firsts: take(room.groups + 1, 4),
     nearest: take(room.groups, 4),
@@ -177,8 +174,10 @@ export const overLabels =
   <O>(work: Work<O>) =>
   async (setup: Setup<O>): Promise<(range: LabelRange) => number> => {
     const kernels = await loadKernels(setup.memory);
-    const own = ownScratch(setup, setup.width * 4);
-    const offsets = Object.entries(scratchOf(setup)).map(([name, offset]) => [name, own + offset]);
+    const layout = scratchOf(setup);
+    // Slots and sums are zero wherever a label begins.
+    const own = ownScratch(setup, layout.ids);
+    const offsets = Object.entries(layout).map(([name, offset]) => [name, own + offset]);
     const at: Scratch = Object.fromEntries(offsets);
     const { starts, places } = setup.sizes;
     return ({ from, to }) => {
@@ -198,7 +197,15 @@ export const overLabels =
     };
   };
 
-/** Copies the rows of the listed groups side by side; what the kernels need to know of them beside their places. */
+/** Copies the rows of the label's groups side by side. */
+export function copy(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label: LabelPlaces): void {
+  kernels.copyPlaces(
+    ...([label.list, label.count, setup.bounds, setup.indptr, setup.cells, setup.meanDots] as const),
+    ...([at.firsts, at.ends, at.means, at.entries] as const),
+  );
+}
+
+/** The same for the listed groups, with features renumbered; says how many there are. */
 export function gather(
   kernels: Kernels,
   setup: Setup<unknown>,
@@ -206,15 +213,11 @@ export function gather(
   label: number,
   list: number,
   count: number,
-): { features: number; meanSquare: number } {
-  const { hidden, meanSquare } = setup;
-  const hiddenMean = hidden?.means[label] ?? 0;
-  const features = kernels.gatherPlaces(
-    ...([list, count, setup.bounds, setup.indptr, setup.cells, setup.meanDots] as const),
-    ...([hidden?.numbers[label] ?? setup.width, hiddenMean] as const),
-    ...([at.slots, at.ids, at.firsts, at.ends, at.means, at.entries] as const),
+): number {
+  return kernels.gatherPlaces(
+    ...([list, count, setup.bounds, setup.indptr, setup.cells] as const),
+    ...([setup.hidden?.[label] ?? setup.width, at.slots, at.ids, at.firsts, at.ends, at.entries] as const),
   );
-  return { features, meanSquare: meanSquare - hiddenMean * hiddenMean };
 }
 
 /** Keeps what was found about every place. */
@@ -222,16 +225,17 @@ export function keep(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label
   kernels.keepScores(label.count, at.firsts, at.dots, label.pairs, setup.offsets, setup.scores);
 }
 
-/** The mean row, each row's dot product with it, and its own with itself; zeros where nothing is to be centred. */
-function meanProducts(x: Csr, centre: boolean) {
-  const meanDots = new Float64Array(x.rows);
+/** Each member's dot product with the mean row, and the mean's with itself; zeros where nothing is to be centred. */
+function meanProducts(x: Csr, { indices: rows }: Pattern, centre: boolean) {
+  const meanDots = new Float64Array(rows.length);
+  if (!centre) return { meanDots, meanSquare: 0 };
   const mean = new Float64Array(x.cols);
-  if (!centre) return { mean, meanDots, meanSquare: 0 };
   for (let p = 0; p < nnz(x); p++) mean[x.indices[p]] += x.values[p] / x.rows;
-  for (let row = 0; row < x.rows; row++) {
-    for (let p = x.indptr[row]; p < x.indptr[row + 1]; p++) meanDots[row] += mean[x.indices[p]] * x.values[p];
+  for (let i = 0; i < rows.length; i++) {
+    const end = x.indptr[rows[i] + 1];
+    for (let p = x.indptr[rows[i]]; p < end; p++) meanDots[i] += mean[x.indices[p]] * x.values[p];
   }
-  return { mean, meanDots, meanSquare: mean.reduce((sum, value) => sum + value * value, 0) };
+  return { meanDots, meanSquare: mean.reduce((sum, value) => sum + value * value, 0) };
 }
 
 /** Features are numbered by how often they occur, so that the sums that are used most lie together. */
@@ -246,19 +250,18 @@ function byFrequency(x: Csr): Uint32Array {
   return numbers;
 }
 
-/** Feature and value of each entry beside each other, rows of a group after one another: a group is read as one. */
-function cellsOf(x: Csr, members: Pattern, numbers: Uint32Array) {
-  const indptr = new Uint32Array(members.indices.length + 1);
-  members.indices.forEach((row, i) => {
-    indptr[i + 1] = indptr[i] + x.indptr[row + 1] - x.indptr[row];
-  });
-  const cells = new Uint32Array(2 * indptr[members.indices.length]);
+/** The offset of a feature's sum beside its value, rows of a group after one another: a group is read as one. */
+function cellsOf(x: Csr, { indices: rows }: Pattern, numbers: Uint32Array) {
+  const indptr = new Uint32Array(rows.length + 1);
+  for (let i = 0; i < rows.length; i++) indptr[i + 1] = indptr[i] + x.indptr[rows[i] + 1] - x.indptr[rows[i]];
+  const cells = new Uint32Array(2 * indptr[rows.length]);
   const values = new Float32Array(cells.buffer);
   let at = 0;
-  for (const row of members.indices) {
-    for (let p = x.indptr[row]; p < x.indptr[row + 1]; p++) {
-      cells[at++] = numbers[x.indices[p]];
-      values[at++] = x.values[p];
+  for (let i = 0; i < rows.length; i++) {
+    const end = x.indptr[rows[i] + 1];
+    for (let p = x.indptr[rows[i]]; p < end; p++, at += 2) {
+      cells[at] = 8 * numbers[x.indices[p]];
+      values[at + 1] = x.values[p];
     }
   }
   return { indptr, cells };

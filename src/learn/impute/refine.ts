@@ -51,7 +51,7 @@ export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => 
   if (folds < 2) return;
   const random = new Random(setup.seed, 'refine', options.round, label.label);
   const groups = listGroups(setup, at, label, random);
-  const { features } = gather(kernels, setup, at, label.label, at.list, groups);
+  const features = gather(kernels, setup, at, label.label, at.list, groups);
   const places = new Uint32Array(memory.buffer, at.firsts, groups + 1)[groups];
   kernels.takeMarks(count, at.firsts, label.pairs, setup.offsets, setup.chosen, at.marks);
   const foldOf = new Uint8Array(memory.buffer, at.folds, groups);

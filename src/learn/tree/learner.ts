@@ -159,6 +159,9 @@ const shapeOf = ({ cols }: Pattern, { trees, flatSize, copies }: ReturnType<type
   copies,
 });
 
+/** Sparse entries from which on the memory that training leaves behind is worth looking for. */
+const manyEntries = 1 << 22;
+
 async function grow(
   features: Features,
   labels: Pattern,
@@ -166,16 +169,17 @@ async function grow(
   context: TrainContext,
 ) {
   // A page that only predicts need not load these. The pool's threads start while all else is being made ready.
-  const { Pool } = await import('../../kernels/pool.ts');
+  const { collectGarbage, Pool } = await import('../../kernels/pool.ts');
   const pool = new Pool(context.threads);
+  const x = joinFeatures(unitFeatures(features));
   try {
     const { growTrees } = await import('./grow.ts');
-    const x = joinFeatures(unitFeatures(features));
     // Refuses before the work what could only fail in the middle of it.
     estimateTree(x, labels, shapeOf(labels, o), context.threads);
     return await growTrees(x, labels, o, pool, context);
   } finally {
     await pool.close();
+    if (x.indices.length > manyEntries) collectGarbage();
   }
 }
 
