@@ -49,6 +49,22 @@ describe.runIf(runtime)('epochs', () => {
     expect(course).toMatchObject({ epochs: 5, chosen: 2 });
   });
 
+  it('go on as long as any score rises', async () => {
+    const [slow, fast] = [
+      [0, 0, 0, 0, 0, 5],
+      [1, 2, 3, 4, 4, 4],
+    ];
+    let epoch = 0;
+    const both = await plan(slow, { patience: 2 });
+    const validate = async () => ({ accuracy: slow[epoch], likelihood: fast[epoch++] });
+    expect(await runEpochs({ ...both, validate }, quiet)).toMatchObject({
+      epochs: 6,
+      chosen: 6,
+      improved: 6,
+    });
+    expect(await runEpochs(await plan(slow, { patience: 2 }), quiet)).toMatchObject({ epochs: 3, chosen: 1 });
+  });
+
   it('go on after a cut as if there had been none, and tell of every step', async () => {
     const scores = [1, 3, 2, 3, 4, 1];
     const told: EpochReport[] = [];

@@ -25,7 +25,7 @@ export interface EpochPlan {
   epochs: number;
   /** Steps of one. */
   steps: number;
-  /** Epochs without a better score after which training stops; 0: never. */
+  /** Epochs in which no score got better after which training stops; 0: never. */
   patience: number;
   /** The scores to go by, each where those before it are equal. */
   select: readonly string[];
@@ -46,18 +46,21 @@ export interface Course {
   chosen: number;
   /** Of the chosen one. */
   scores?: Scores;
+  /** The best of each score so far, and the last epoch in which one of them rose. */
+  bests: Scores;
+  improved: number;
   weights: Map<string, Float32Array>;
 }
 
 export async function runEpochs(plan: EpochPlan, report: (message: EpochReport) => void): Promise<Course> {
   const { trainer, kept, patience } = plan;
-  let course: Course = { epochs: 0, chosen: 0, weights: new Map() };
+  let course: Course = { epochs: 0, chosen: 0, bests: {}, improved: 0, weights: new Map() };
   if (kept) {
     trainer.restore(kept);
     course = courseFrom(kept);
   }
   let scores = course.scores;
-  const settled = () => patience > 0 && scores !== undefined && course.epochs - course.chosen >= patience;
+  const settled = () => patience > 0 && scores !== undefined && course.epochs - course.improved >= patience;
   while (course.epochs < plan.epochs && !settled()) {
     let losses: Record<string, number> = {};
     const tell = (state?: Tensors) =>
@@ -81,12 +84,17 @@ function advance(
   trainer: Trainer,
 ): Course {
   const epochs = before.epochs + 1;
-  if (scores && before.scores && !isBetter(scores, before.scores, select)) return { ...before, epochs };
+  const risen = Object.entries(scores ?? {}).filter(
+    ([name, score]) => score > (before.bests[name] ?? Number.NEGATIVE_INFINITY),
+  );
+  const bests = { ...before.bests, ...Object.fromEntries(risen) };
+  const course = { ...before, epochs, bests, improved: risen.length > 0 ? epochs : before.improved };
+  if (scores && before.scores && !isBetter(scores, before.scores, select)) return course;
   const weights = Array.from(trainer.weights(), ([value, numbers]): [string, Float32Array] => [
     value.name ?? '',
     numbers.slice(),
   ]);
-  return { epochs, chosen: epochs, scores, weights: new Map(weights) };
+  return { ...course, chosen: epochs, scores, weights: new Map(weights) };
 }
 
 function isBetter(scores: Scores, than: Scores, select: readonly string[]): boolean {
@@ -105,16 +113,17 @@ export const weightsOf = ({ weights }: Course, values: Iterable<Value>): Map<Val
 
 // A course as tensors, beside those of the trainer.
 
-const [bestPrefix, scorePrefix] = ['best ', 'score '];
+const [weightPrefix, scorePrefix, bestPrefix] = ['kept ', 'score ', 'best '];
 
 /** Copies: a thread hands over what it reports. */
-function courseTensors({ epochs, chosen, scores = {}, weights }: Course): Tensors {
-  const best = Array.from(weights, ([name, numbers]) => [bestPrefix + name, vector(numbers.slice())]);
-  const reached = Object.entries(scores).map(([name, score]) => [
-    scorePrefix + name,
-    vector(Float64Array.of(score)),
-  ]);
-  return { ...Object.fromEntries([...best, ...reached]), course: vector(Uint32Array.of(epochs, chosen)) };
+function courseTensors({ epochs, chosen, improved, scores = {}, bests, weights }: Course): Tensors {
+  const named = (prefix: string, numbers: Scores) =>
+    Object.entries(numbers).map(([name, score]) => [prefix + name, vector(Float64Array.of(score))]);
+  const kept = Array.from(weights, ([name, numbers]) => [weightPrefix + name, vector(numbers.slice())]);
+  return {
+    ...Object.fromEntries([...kept, ...named(scorePrefix, scores), ...named(bestPrefix, bests)]),
+    course: vector(Uint32Array.of(epochs, chosen, improved)),
+  };
 }
 
 function courseFrom(tensors: Tensors): Course {
@@ -122,13 +131,17 @@ function courseFrom(tensors: Tensors): Course {
     Object.entries(tensors).flatMap(([name, { data }]): [string, Tensors[string]['data']][] =>
       name.startsWith(prefix) ? [[name.slice(prefix.length), data]] : [],
     );
-  const [epochs, chosen] = tensors.course.data;
-  const scores = named(scorePrefix).map(([name, [score]]) => [name, score]);
+  const numbers = (prefix: string): Scores =>
+    Object.fromEntries(named(prefix).map(([name, [score]]) => [name, Number(score)]));
+  const [epochs, chosen, improved] = Array.from(tensors.course.data, Number);
+  const scores = numbers(scorePrefix);
   return {
     epochs,
     chosen,
-    scores: scores.length > 0 ? Object.fromEntries(scores) : undefined,
-    weights: new Map(named(bestPrefix) as [string, Float32Array][]),
+    improved,
+    scores: Object.keys(scores).length > 0 ? scores : undefined,
+    bests: numbers(bestPrefix),
+    weights: new Map(named(weightPrefix) as [string, Float32Array][]),
   };
 }
 

@@ -13,7 +13,7 @@ export const options = {
   embedding: integer(512, 'length of the label embeddings', { min: 1 }),
   latent: integer(64, 'length of the latent codes', { min: 1 }),
   dropout: number(0.5, 'chance that a hidden number is left out of a step', { min: 0, max: 0.99 }),
-  learningRate: number(0.0005, 'how far a step of Adam goes, at first', { min: 0 }),
+  learningRate: number(0.001, 'how far a step of Adam goes, at first', { min: 0 }),
   lowestRate: number(0.0001, 'where the learning rate comes down to, along a cosine', { min: 0 }),
   restart: integer(50, 'epochs until it starts anew from the top; 0: it stays there', { min: 0 }),
   stretch: integer(2, 'each time so many times as long', { min: 1 }),
@@ -21,7 +21,9 @@ export const options = {
   maxNorm: number(0, 'the longest that a gradient may be; 0: any length', { min: 0 }),
   batch: integer(128, 'rows per step', { min: 1 }),
   epochs: integer(0, 'passes over the rows at most; 0: the profile (code 90, paper 100)', { min: 0 }),
-  patience: integer(15, 'stop after so many epochs without a better validation score; 0: never', { min: 0 }),
+  patience: integer(15, 'stop after so many epochs in which no validation score got better; 0: never', {
+    min: 0,
+  }),
   validation: number(
     0.1,
     'share of the rows held back to choose the epoch, where no validation data is given',

@@ -2,11 +2,21 @@
 // reaches. What is said about a trained model is the judge's business.
 import { type Pattern, rowIndices } from '../../math/csr.ts';
 
-export const scoreNames = ['macroF1', 'microF1', 'exampleF1', 'hammingAccuracy', 'P@1'] as const;
+export const scoreNames = [
+  'macroF1',
+  'microF1',
+  'exampleF1',
+  'hammingAccuracy',
+  'P@1',
+  'logLikelihood',
+] as const;
 export type ValidationScores = Record<(typeof scoreNames)[number], number>;
 
 const thresholds = Float32Array.from([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]);
 const cuts = thresholds.length;
+
+/** Probabilities are kept this far from 0 and 1, so that one surprise does not outweigh all else. */
+const leastChance = 1e-6;
 
 /** Of probabilities, rows x labels, beside the labels that are true. */
 export function validationScores(probabilities: Float32Array, truth: Pattern): ValidationScores {
@@ -14,7 +24,7 @@ export function validationScores(probabilities: Float32Array, truth: Pattern): V
   const byLabel = new Counts(labels);
   const byRow = new Counts(rows);
   const isTrue = new Uint8Array(labels);
-  let first = 0;
+  let [first, logs] = [0, 0];
   for (let row = 0; row < rows; row++) {
     isTrue.fill(0);
     for (const label of rowIndices(truth, row)) isTrue[label] = 1;
@@ -22,6 +32,8 @@ export function validationScores(probabilities: Float32Array, truth: Pattern): V
     let best = 0;
     for (let label = 0; label < labels; label++) {
       if (own[label] > own[best]) best = label;
+      const chance = isTrue[label] === 1 ? own[label] : 1 - own[label];
+      logs += Math.log(Math.max(leastChance, chance));
       const reached = thresholdsReached(own[label]);
       byLabel.add(label, reached, isTrue[label]);
       byRow.add(row, reached, isTrue[label]);
@@ -37,6 +49,7 @@ export function validationScores(probabilities: Float32Array, truth: Pattern): V
     exampleF1: best((cut) => ratio(example.total[cut], example.defined[cut])),
     hammingAccuracy: best((cut) => 1 - wrong(cut) / (rows * labels)),
     'P@1': first / rows,
+    logLikelihood: logs / rows,
   };
 }
 

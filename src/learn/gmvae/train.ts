@@ -35,7 +35,7 @@ export interface TrainSetup {
 export interface Trained {
   /** The program that predicts, with its weights. */
   onnx: Uint8Array;
-  training: Omit<Course, 'weights'>;
+  training: Pick<Course, 'epochs' | 'chosen' | 'scores'>;
 }
 
 export const trainNetwork: EpochJob<TrainSetup, Trained> = (setup) => async (_, report) => {
@@ -58,10 +58,12 @@ export const trainNetwork: EpochJob<TrainSetup, Trained> = (setup) => async (_, 
     },
     validate: validation && (() => validate(machine, validation, setup)),
   };
-  const { weights, ...training } = await runEpochs(plan, report);
+  const course = await runEpochs(plan, report);
   await machine.close();
-  const kept = weightsOf({ weights, ...training }, net.parameters.keys());
-  return { onnx: encodeModel({ probabilities: predict(net, 1) }, kept, 'rows'), training };
+  const kept = weightsOf(course, net.parameters.keys());
+  const { epochs, chosen, scores } = course;
+  const onnx = encodeModel({ probabilities: predict(net, 1) }, kept, 'rows');
+  return { onnx, training: { epochs, chosen, scores } };
 };
 
 /** What trains a network and what validates it, over the same parameters. */
