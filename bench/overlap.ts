@@ -141,7 +141,7 @@ const experiments: Record<string, { sets: string[]; rows: (set: RealSet) => Prom
         'random copies': other({ 'overlap.placement': 'random' }),
         'ranker only': other({ 'overlap.update': 'ranker-only' }),
         'positives matched': other({ 'overlap.positives': 'matched' }),
-        'merge max': other({ 'overlap.merge': 'max' }),
+        'merge mean': other({ 'overlap.merge': 'mean' }),
         'no cap': other({ 'overlap.balance': 'none' }),
       });
     },

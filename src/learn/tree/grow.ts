@@ -68,7 +68,7 @@ export async function growTrees(
 }
 
 /** Passes over the rows when levels are trained only to see where labels belong. */
-const draftPasses = 3;
+const draftPasses = 2;
 
 /**
  * Trains the levels above the labels, puts the labels where these levels look for them, and starts again with the
@@ -80,14 +80,14 @@ async function growOverlapping(
   overlap: Overlap,
   seed: string,
 ): Promise<GrownTree> {
-  const { x, labels, byLabel, options, context } = ground;
+  const { x, labels, byLabel, options, context, pool } = ground;
   const upper = chain.slice(0, -1);
   const grow = (tasks: LevelTask[], above: Level[], round: number, iterations = overlap.passes) =>
     growLevels({ ...ground, options: { ...options, iterations } }, tasks, above, seed, `-round-${round}`);
   const first = overlap.update === 'ranker-only' ? overlap.passes : Math.min(overlap.passes, draftPasses);
   let matcher = await grow(levelTasks(labels, chain).slice(0, -1), [], 0, first);
   for (let round = 1; ; round++) {
-    const reached = await reachedNodes(x, matcher, options, context);
+    const reached = await reachedNodes(x, matcher, options, context, pool);
     const leaves = placeCopies(byLabel, reached, chain[chain.length - 1], overlap, seed);
     const tasks = levelTasks(labels, [...upper, leaves]);
     const last = tasks.length - 1;
@@ -141,7 +141,7 @@ async function growLevels(
       levels.push({ ...levelFrom(kept), shape: task.shape });
       continue;
     }
-    const rows = await trainingRows(task, x, [...above, ...levels], options, context);
+    const rows = await trainingRows(task, x, [...above, ...levels], options, context, pool);
     const [level] = await train([{ ...task, rows }]);
     await checkpoint?.save(name, levelTensors(level));
     levels.push(level);
@@ -155,9 +155,10 @@ async function trainingRows(
   above: Level[],
   o: GrowOptions,
   context: Context,
+  pool: Pool,
 ): Promise<Pattern> {
   if (o.negatives === 'tfn' || above.length === 0) return rows;
-  const reached = transpose(await reachedNodes(x, above, o, context));
+  const reached = transpose(await reachedNodes(x, above, o, context, pool));
   return o.negatives === 'man' ? reached : union(rows, reached);
 }
 
@@ -205,12 +206,14 @@ async function reachedNodes(
   levels: Level[],
   { bias, beam, power }: Scoring,
   context: Context,
+  pool: Pool,
 ): Promise<Pattern> {
   const labels = levels[levels.length - 1].shape.cols;
   const { forest } = plantForest([levels], { features: x.cols, labels, bias, beam, power }, true);
   const search = await openForest(forest);
   const progress: Progress = (step) => context.progress({ ...step, phase: 'match' });
-  const found = joinFound(await searchAll(forest, search, x, { ...context, progress, top: beam }), labels);
+  const parts = await searchAll(forest, search, x, { ...context, progress, top: beam }, pool);
+  const found = joinFound(parts, labels);
   const { rows, cols, indptr, indices } = found;
   return { rows, cols, indptr, indices };
 }

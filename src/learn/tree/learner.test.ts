@@ -254,7 +254,7 @@ describe('the tree learner with overlap', () => {
       {},
       { 'overlap.lambda': 3, 'overlap.rounds': 2 },
       { 'overlap.positives': 'matched', 'overlap.balance': 'capped' },
-      { 'overlap.update': 'ranker-only', 'overlap.merge': 'max' },
+      { 'overlap.update': 'ranker-only', 'overlap.merge': 'mean' },
       { negatives: 'tfn+man', 'overlap.positives': 'matched' },
       { preset: 'parabel', branching: 0, loss: 'logistic' },
       { 'overlap.placement': 'random' },
@@ -271,7 +271,7 @@ describe('the tree learner with overlap', () => {
   });
 
   it('explains every score by the copies it reached', async () => {
-    for (const options of [{}, { 'overlap.merge': 'max' }, { trees: 3 }, { postProcessor: 'none' }]) {
+    for (const options of [{}, { 'overlap.merge': 'mean' }, { trees: 3 }, { postProcessor: 'none' }]) {
       const trained = await train(set, { ...overlap, 'overlap.lambda': 3, ...options });
       for (let row = 1; row < 8; row++) {
         const ranking = await trained.predict(oneRow(row), { top: labels });
@@ -369,7 +369,7 @@ describe('the tree learner with overlap', () => {
   it('refuses its options where it is off, and rounds that would repeat themselves', async () => {
     for (const [name, value] of Object.entries({
       'overlap.lambda': 3,
-      'overlap.merge': 'max',
+      'overlap.merge': 'mean',
       'overlap.placement': 'random',
     })) {
       await expect(train(set, { [name]: value })).rejects.toThrow(

@@ -76,9 +76,9 @@ const options = {
     'what is trained again after labels were placed: all levels, or the last alone',
   ),
   'overlap.merge': choice(
-    'mean',
+    'max',
     ['mean', 'max'],
-    'how the scores of the copies the beam reached become one',
+    'how the scores of the copies the beam reached become one; mean looks into more leaves',
   ),
   'overlap.placement': choice(
     'matched',

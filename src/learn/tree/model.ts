@@ -1,5 +1,5 @@
 // A trained tree (or several): predicting, explaining, saving and loading. Runs in browsers.
-import type { Prepare, Task } from '../../kernels/pool.ts';
+import type { Pool, Prepare, Task } from '../../kernels/pool.ts';
 import { inNode } from '../../kernels/wasm.ts';
 import { type Csr, type Found, joinFound } from '../../math/csr.ts';
 import type { Json, PartReader, PartWriter } from '../../parts.ts';
@@ -102,12 +102,13 @@ function sensesOf(trees: Level[][], { records, texts }: Senses): Pick<Model, 'se
   };
 }
 
-/** Ranks every row of unit-length inputs. */
+/** Ranks every row of unit-length inputs, on the threads of a pool where there is one already. */
 export async function searchAll(
   forest: Forest,
   search: Search,
   x: Csr,
   { top, excluded, threads = 1, signal, progress }: PredictOptions,
+  pool?: Pool,
 ): Promise<Found[]> {
   checkCancelled(signal);
   let done = 0;
@@ -116,8 +117,10 @@ export async function searchAll(
     progress?.({ phase: 'predict', done, total: x.rows, unit: 'rows' });
   };
   if (threads > 1 && x.rows > batchRows) {
+    const jobs = batches(x, top, excluded);
+    if (pool) return pool.run(searchTask, forest, jobs, { signal, onResult });
     const { runJobs } = await import('../../kernels/pool.ts');
-    return runJobs(searchTask, forest, batches(x, top, excluded), { threads, signal, onResult });
+    return runJobs(searchTask, forest, jobs, { threads, signal, onResult });
   }
   const parts: Found[] = [];
   for (let from = 0; from < x.rows; from += batchRows) {

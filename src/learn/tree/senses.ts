@@ -32,6 +32,8 @@ const mostWords = 8;
 const fewRows = 10;
 /** Labels with fewer rows have no senses worth telling. */
 const minRows = 5;
+/** Of more rows than this a copy is known by some, evenly taken. */
+const enoughRows = 256;
 const labelsPerBreath = 64;
 
 /**
@@ -77,7 +79,7 @@ export async function findSenses(
       if (q < reached.indptr[row + 1]) parts[copyIn[reached.indices[q]] - 1].push(row);
     }
     for (const cluster of clusters) copyIn[cluster] = 0;
-    groups.take(parts);
+    groups.take(parts.map(someOf));
     apart[i] = groups.apart();
     clusters.forEach((cluster, k) => {
       places.push(leaves.indptr[cluster] + rowIndices(leaves, cluster).indexOf(label));
@@ -111,6 +113,11 @@ export async function findSenses(
     exampleStart: kept.indptr,
     examples: kept.indices,
   };
+}
+
+function someOf(rows: number[]): number[] {
+  if (rows.length <= enoughRows) return rows;
+  return Array.from({ length: enoughRows }, (_, i) => rows[Math.floor((i * rows.length) / enoughRows)]);
 }
 
 /** Groups of rows, the rows of one label's copies, beside each other. Long loops: every label's rows pass here. */
