@@ -3,7 +3,7 @@
 // With one thread, or one job, everything runs here, with a pause between jobs.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Worker } from 'node:worker_threads';
+import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { UmbelError } from '../errors.ts';
 import { breathe, checkCancelled } from '../progress.ts';
 import type { Answer, Order } from './worker.ts';
@@ -34,12 +34,14 @@ export interface RunOptions<Result> {
 export class Pool {
   readonly threads: number;
   readonly #workers: Worker[] = [];
+  readonly #resourceLimits: ResourceLimits | undefined;
   /** Why a thread did not start. */
   #broken: unknown;
 
   /** The threads start at once, so that they are there when the caller has made its first jobs. */
-  constructor(threads: number) {
+  constructor(threads: number, resourceLimits?: ResourceLimits) {
     this.threads = threads;
+    this.#resourceLimits = resourceLimits;
     for (let lane = 0; threads > 1 && lane < threads; lane++) this.#worker(lane).unref();
   }
 
@@ -105,7 +107,8 @@ export class Pool {
   }
 
   #worker(lane: number): Worker {
-    this.#workers[lane] ??= new Worker(workerFile()).once('error', (error) => {
+    const resourceLimits = this.#resourceLimits;
+    this.#workers[lane] ??= new Worker(workerFile(), { resourceLimits }).once('error', (error) => {
       this.#broken = error;
     });
     return this.#workers[lane];

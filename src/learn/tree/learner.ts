@@ -37,7 +37,7 @@ const options = {
     ['tfn', 'man', 'tfn+man'],
     'rows a node learns from: with labels below its parent (tfn), those the beam takes there (man), or both',
   ),
-  epsilon: number(0.1, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
+  epsilon: number(0.2, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
   iterations: integer(
     0,
     'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 5',
@@ -161,6 +161,8 @@ const shapeOf = ({ cols }: Pattern, { trees, flatSize, copies }: ReturnType<type
 
 /** Sparse entries from which on the memory that training leaves behind is worth looking for. */
 const manyEntries = 1 << 22;
+/** The threads work in memory of ours; what they make for themselves is little, and may be collected often. */
+const threadLimits = { maxYoungGenerationSizeMb: 2 };
 
 async function grow(
   features: Features,
@@ -170,7 +172,9 @@ async function grow(
 ) {
   // A page that only predicts need not load these. The pool's threads start while all else is being made ready.
   const { collectGarbage, Pool } = await import('../../kernels/pool.ts');
-  const pool = new Pool(context.threads);
+  // What reading left behind goes before more is asked for.
+  collectGarbage();
+  const pool = new Pool(context.threads, threadLimits);
   const x = joinFeatures(unitFeatures(features));
   try {
     const { growTrees } = await import('./grow.ts');
