@@ -1,5 +1,6 @@
 // What users set of C-GMVAE, and what the two profiles make of it: the authors' code and their paper differ.
 import { choice, flag, integer, number, type OptionsOf } from '../../options.ts';
+import { batch, dropout, patience, runtimeThreads, validation } from '../network-options.ts';
 import { scoreNames } from './scores.ts';
 
 const byProfile = -1;
@@ -12,26 +13,17 @@ export const options = {
   ),
   embedding: integer(512, 'length of the label embeddings', { min: 1 }),
   latent: integer(64, 'length of the latent codes', { min: 1 }),
-  dropout: number(0.5, 'chance that a hidden number is left out of a step', { min: 0, max: 0.99 }),
+  dropout,
   learningRate: number(0.001, 'how far a step of Adam goes, at first', { min: 0 }),
   lowestRate: number(0.0001, 'where the learning rate comes down to, along a cosine', { min: 0 }),
   restart: integer(50, 'epochs until it starts anew from the top; 0: it stays there', { min: 0 }),
   stretch: integer(2, 'each time so many times as long', { min: 1 }),
   weightDecay: number(1e-5, 'how strongly weights are pulled to zero (L2)', { min: 0 }),
   maxNorm: number(0, 'the longest that a gradient may be; 0: any length', { min: 0 }),
-  batch: integer(128, 'rows per step', { min: 1 }),
+  batch: batch(128),
   epochs: integer(0, 'passes over the rows at most; 0: the profile (code 90, paper 100)', { min: 0 }),
-  patience: integer(15, 'stop after so many epochs in which no validation score got better; 0: never', {
-    min: 0,
-  }),
-  validation: number(
-    0.1,
-    'share of the rows held back to choose the epoch, where no validation data is given',
-    {
-      min: 0,
-      max: 0.9,
-    },
-  ),
+  patience: patience(15),
+  validation,
   select: choice(
     'macroF1',
     scoreNames,
@@ -90,13 +82,7 @@ export const options = {
     ['global', 'columns', 'none'],
     'sparse features: one factor for all, each column to mean 0 and deviation 1, or as they are',
   ),
-  runtimeThreads: integer(
-    2,
-    'threads of the runtime, whatever --threads says: other numbers round otherwise',
-    {
-      min: 1,
-    },
-  ),
+  runtimeThreads,
 };
 export type Options = OptionsOf<typeof options>;
 

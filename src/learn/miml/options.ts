@@ -1,5 +1,6 @@
 // What users set of Deep-MIML.
 import { choice, flag, integer, number, type OptionsOf } from '../../options.ts';
+import { batch, dropout, epochs, patience, runtimeThreads, validation } from '../network-options.ts';
 import { heads } from './network.ts';
 
 export const options = {
@@ -20,27 +21,14 @@ export const options = {
     heads,
     'what scores are held against: the share of each label in its bag, or (bce-softmax) whether the bag has it',
   ),
-  dropout: number(0.5, 'chance that a hidden number is left out of a step', { min: 0, max: 0.99 }),
+  dropout,
   learningRate: number(1e-4, 'how far a step of Adam goes', { min: 0 }),
   weightDecay: number(0, 'share of the weights, times the learning rate, that a step takes away', { min: 0 }),
-  batch: integer(64, 'bags per step', { min: 1 }),
-  epochs: integer(40, 'passes over the bags at most', { min: 1 }),
-  patience: integer(10, 'stop after so many epochs without a better validation score; 0: never', { min: 0 }),
-  validation: number(
-    0.1,
-    'share of the bags held back to choose the epoch, where no validation data is given',
-    {
-      min: 0,
-      max: 0.9,
-    },
-  ),
+  batch: batch(64),
+  epochs: epochs(40),
+  patience: patience(10),
+  validation,
   columns: integer(512, 'sparse features (texts) are projected to so many columns', { min: 1 }),
-  runtimeThreads: integer(
-    2,
-    'threads of the runtime, whatever --threads says: other numbers round otherwise',
-    {
-      min: 1,
-    },
-  ),
+  runtimeThreads,
 };
 export type Options = OptionsOf<typeof options>;
