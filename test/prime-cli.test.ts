@@ -1,9 +1,13 @@
 // PRIME on the command line: trained on labels with names, then taught one more and made to forget it.
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Client } from '../src/client.ts';
+import { parseOptions } from '../src/options.ts';
+import { startServer } from '../src/server/app.ts';
+import { limitOptions } from '../src/server/limits.ts';
 
 const main = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js');
 const runtime = await import('onnxruntime-node').then(
@@ -90,8 +94,43 @@ describe.runIf(runtime)('umbel with prime', () => {
       '--json',
     );
     expect(JSON.parse(evaluated.stdout)['P@1']).toBe(1);
+    const excluded = await umbel('labels', 'exclude', 'v', '--model', 'model', '--json');
+    expect(JSON.parse(excluded.stdout)).toEqual({ labels: 7, excluded: ['v'] });
+    expect(await first('some violin')).not.toBe('v');
     const removed = await umbel('labels', 'remove', 'v', '--model', 'model', '--json');
     expect(JSON.parse(removed.stdout)).toEqual({ removed: ['v'], labels: 6 });
     expect(await first('the pepper of 2')).toBe('l3');
+  }, 60_000);
+
+  it('lends its vectors to a tree, which then goes without it, also over HTTP', async () => {
+    const lend = ['train', '--train', 'train.jsonl', '--vectors', 'model', '--out', 'both', '--json'];
+    const { features } = JSON.parse((await umbel(...lend)).stdout);
+    const alone = JSON.parse(
+      (await umbel('train', '--train', 'train.jsonl', '--out', 'tree', '--json')).stdout,
+    );
+    expect(features).toBe(alone.features + 16);
+    await rename(join(folder, 'model'), join(folder, 'moved'));
+    const ask = ['predict', '--model', 'both', '--text', 'peppers of 2', '--json'];
+    const [{ labels }] = JSON.parse((await umbel(...ask)).stdout).predictions;
+    expect(labels[0].label).toBe('l3');
+    const server = await startServer({
+      models: [{ name: 'both', folder: join(folder, 'both') }],
+      host: '127.0.0.1',
+      port: 0,
+      threads: 1,
+      limits: parseOptions(limitOptions, {}),
+      cors: [],
+      trustProxy: false,
+      log: { level: 'silent', write: () => {} },
+    });
+    try {
+      const answer = await new Client(server.url).suggest('both', 'peppers of 2');
+      expect(answer.map(({ label }) => label)).toEqual(labels.map(({ label }: { label: string }) => label));
+    } finally {
+      await server.close();
+    }
+    const wrong = await umbel('train', '--train', 'train.jsonl', '--vectors', 'tree', '--out', 'other');
+    expect(wrong.stderr).toContain('vectors must come from a model that has them, like prime, got "tree"');
+    expect(wrong.code).toBe(2);
   }, 60_000);
 });

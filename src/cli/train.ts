@@ -15,7 +15,7 @@ import type { Estimate } from '../learn/learner.ts';
 import { defaultLearner, findLearner, learnerNames } from '../learn/registry.ts';
 import type { Option } from '../options.ts';
 import { openCheckpoint } from '../store/checkpoint.ts';
-import { checkTarget, saveModel } from '../store/folder.ts';
+import { checkTarget, loadModel, saveModel } from '../store/folder.ts';
 import { type GroupFlags, reportImputed, splitSettings, withGroupFlags } from './impute.ts';
 import {
   type CommonFlags,
@@ -41,6 +41,7 @@ interface TrainFlags extends CommonFlags, ReadFlags, GroupFlags {
   labels?: string;
   labelColumns?: string;
   language?: string;
+  vectors?: string;
   include?: string;
   exclude?: string;
   resume?: boolean;
@@ -60,6 +61,11 @@ export function registerTrain(program: Command): void {
       'the labels of groups of samples, where the samples have none (umbel impute --help); miml takes groups as bags',
     )
     .option('--impute <method>', `how groups give their labels to samples: ${imputeMethods.join(', ')}`)
+    .option(
+      '--vectors <folder>',
+      'a trained prime model: its vectors of the texts become features beside TF-IDF, and are saved with the new model',
+      once('vectors'),
+    )
     .option('--labels <file>', 'label names: TSV, CSV, JSONL, SKOS, or one name per line')
     .option('--label-columns <map>', 'columns of that file: id=1,name=3,altNames=4')
     .option('--language <code>', 'of the names in that file, where it has several (default: en)')
@@ -83,6 +89,7 @@ Examples:
   umbel train --train train.jsonl --set costPositive=0.3 --set text.ngrams=2 --out model
   umbel train --train bibtex-train.arff --out model
   umbel train --train X.trn.npz,Y.trn.npz --labels names.txt --out model
+  umbel train --train titles.csv --columns text=title,labels=subjects --vectors prime --out model
   umbel train --learner miml --train images.npy --groups albums.jsonl --out model`;
 
 async function train(terminal: Terminal, flags: TrainFlags) {
@@ -91,6 +98,7 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   const asBags = takesBags === true && flags.impute === undefined;
   if (asBags) refuseAlone(flags, '--impute', ['evidence', 'corrections']);
   await checkTarget(flags.out);
+  const vectors = flags.vectors === undefined ? undefined : await loadModel(flags.vectors);
   const started = performance.now();
   const reading = readOptions(flags, terminal);
   const { impute: imputing, rest: settings } = splitSettings(flags.set, flags.impute);
@@ -125,11 +133,15 @@ async function train(terminal: Terminal, flags: TrainFlags) {
         return imputed.set;
       }),
     validation,
+    vectors,
     checkpoint,
     onEstimate: (estimate) => checkRoom(estimate, terminal),
   });
   await saveModel(classifier, flags.out);
   await checkpoint.remove();
+  const { searchRecall } = classifier;
+  if (searchRecall !== undefined)
+    terminal.say(`A graph finds ${(100 * searchRecall).toFixed(1)} % of the nearest labels.`);
   const total = (performance.now() - started) / 1000;
   const seconds = { read, vectorise: 0, train: 0, ...classifier.seconds, total };
   const size = { n: dataset.rows, features: classifier.features, labels: dataset.vocabulary.size };
@@ -146,6 +158,7 @@ async function train(terminal: Terminal, flags: TrainFlags) {
     described,
     skipped: reading.skipped?.count,
     imputation,
+    searchRecall,
     model: flags.out,
   };
 }

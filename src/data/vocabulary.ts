@@ -91,6 +91,12 @@ export class Vocabulary {
     return Array.from(this.#excluded, (column) => this.#labels[column].id);
   }
 
+  /** One byte per label, 1 where it is excluded; undefined where none is. */
+  excludedMask(): Uint8Array | undefined {
+    if (this.#excluded.size === 0) return undefined;
+    return Uint8Array.from(this.#labels, (_, column) => Number(this.#excluded.has(column)));
+  }
+
   /** An independent copy: what is added to it does not change this one. */
   clone(): Vocabulary {
     const copy = new Vocabulary(this.#labels);

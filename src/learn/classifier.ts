@@ -15,13 +15,15 @@ import {
   prefixedWriter,
   vector,
 } from '../parts.ts';
-import { type Context, checkCancelled, type Progress, quiet } from '../progress.ts';
+import { checkCancelled, type Progress, quiet } from '../progress.ts';
+import type { SearchMaker } from '../search/search.ts';
 import { type BlendOptions, type Partner, rankBoth } from './blend.ts';
-import { fitted, otherFeatures, widthOf, withoutColumns } from './features.ts';
+import type { Embedder } from './encode/embedder.ts';
+import { checkBags, checkLabelled, fitted, otherFeatures, widthOf, withoutColumns } from './features.ts';
 import { type LabelMap, mapLabels } from './label-map.ts';
 import { LabelSpace, signedParts } from './label-space.ts';
 import type { Estimate, Explanation, Learner, Model, Sense, TrainContext, TrainingSet } from './learner.ts';
-import { type Inputs, Preparation, preparationOptions, type Running } from './preparation.ts';
+import { type Inputs, imputedSet, Preparation, preparationOptions, type Running } from './preparation.ts';
 import { defaultLearner, findLearner } from './registry.ts';
 
 export interface Suggestion {
@@ -46,6 +48,8 @@ export interface TrainOptions extends Partial<Omit<TrainContext, 'validation'>> 
   validation?: Dataset;
   /** Gives the samples their labels once they have features: how a data set of groups is trained on. */
   impute?: (set: TrainingSet) => Promise<TrainingSet>;
+  /** Whose vectors of the texts become features beside the others, as those of `prime`. */
+  vectors?: Classifier;
   /** Told before the long work starts; throw to refuse. */
   onEstimate?: (estimate: Estimate) => void;
 }
@@ -132,7 +136,8 @@ export class Classifier {
   }
 
   static async train(dataset: Dataset, given: TrainOptions = {}): Promise<Classifier> {
-    const { learner: name = defaultLearner, options = {}, onEstimate, impute, validation, ...asked } = given;
+    const { learner: name = defaultLearner, options = {}, onEstimate, impute, ...others } = given;
+    const { validation, vectors, ...asked } = others;
     const context: TrainContext = { seed: 1, threads: 1, progress: quiet, ...asked };
     checkPositive('threads', context.threads);
     if (!Number.isSafeInteger(context.seed))
@@ -143,12 +148,13 @@ export class Classifier {
     const all = parseOptions(allOptions(learner), options);
     const isOwn = ([option]: [string, unknown]) => Object.hasOwn(learner.options, option);
     const chosen = Object.fromEntries(Object.entries(all).filter(isOwn));
+    const embedder = vectors === undefined ? undefined : vectors.#embedderFor(learner);
     if (dataset.rows === 0) throw badInput('training data must have at least one sample');
     if (!impute) checkLabelled(dataset);
     const started = performance.now();
     const { preparation, features } = learner.readsText
       ? Preparation.ofPlainText(dataset)
-      : await Preparation.fit(dataset, all, context);
+      : await Preparation.fit(dataset, all, context, embedder);
     checkBags(features, learner);
     checkCancelled(context.signal);
     const vectorised = performance.now();
@@ -185,6 +191,25 @@ export class Classifier {
   /** Whether labels can be added without training. */
   get takesLabels(): boolean {
     return this.#model.withLabels !== undefined;
+  }
+
+  #embedderFor({ name, readsText }: Learner): Embedder {
+    if (readsText) throw badUsage('vectors must go to a learner that takes features', { value: name });
+    const { embedder } = this.#model;
+    if (embedder) return embedder;
+    throw badUsage('vectors must come from a model that has them, like prime', { value: this.learner });
+  }
+
+  /** The same classifier, which has another search find the nearest labels; vectors are in the order of the labels. */
+  async withSearch(open: SearchMaker): Promise<Classifier> {
+    const model = await this.#model.withSearch?.(open);
+    if (model) return new Classifier({ ...this.#fields, model });
+    throw badUsage('model must search among vectors of labels, like prime', { value: this.learner });
+  }
+
+  /** Share of the nearest labels that are found, where there are too many to look at all; measured in training. */
+  get searchRecall(): number | undefined {
+    return this.#model.searchRecall;
   }
 
   /** The same classifier with further labels, which it has not been trained on: known by their names and examples. */
@@ -244,7 +269,7 @@ export class Classifier {
     const running = { threads: lanes, signal, progress };
     const features = await this.#features(inputs, running);
     checkBags(features, await findLearner(this.learner));
-    return this.#model.predict(features, { ...running, top, excluded: this.#excluded() });
+    return this.#model.predict(features, { ...running, top, excluded: this.vocabulary.excludedMask() });
   }
 
   /** The same classifier, whose rankings are blended with those of another one of the same labels. */
@@ -361,7 +386,9 @@ export class Classifier {
 
   /** What a feature column is called. */
   featureName(column: number): string {
-    const { vectoriser } = this.#preparation;
+    const { vectoriser, vectorWidth } = this.#preparation;
+    const ofVector = column - (this.features - vectorWidth);
+    if (ofVector >= 0 && vectorWidth > 0) return `vector ${ofVector + 1}`;
     const sparse = vectoriser ? this.#model.width.sparse : 0;
     if (vectoriser && column < sparse) return vectoriser.featureName(column);
     return this.#featureNames?.[column - sparse] ?? `feature ${column}`;
@@ -411,35 +438,6 @@ export class Classifier {
   async #features(inputs: Inputs, running: Running): Promise<Features> {
     return fitted(await this.#preparation.apply(inputs, running), this.#model.width);
   }
-
-  #excluded(): Uint8Array | undefined {
-    const ids = this.vocabulary.excludedIds;
-    if (ids.length === 0) return undefined;
-    const mask = new Uint8Array(this.vocabulary.size);
-    for (const id of ids) mask[this.vocabulary.column(id) ?? 0] = 1;
-    return mask;
-  }
-}
-
-/** Imputing compares features: of a set that goes to its learner as texts, they are made for that alone. */
-async function imputedSet(
-  set: TrainingSet,
-  impute: (set: TrainingSet) => Promise<TrainingSet>,
-  context: Context,
-): Promise<TrainingSet> {
-  if (!set.features.texts) return impute(set);
-  const { features } = await Preparation.fit(set, parseOptions(preparationOptions), context);
-  const imputed = await impute({ ...set, features });
-  return { ...imputed, features: { texts: imputed.texts } };
-}
-
-function checkLabelled({ labels }: Dataset): void {
-  if (labels.indices.length === 0) throw badInput('training data must have at least one label');
-}
-
-function checkBags({ bags }: Features, { name, takesBags }: Learner): void {
-  if (bags && !takesBags)
-    throw badUsage('bags of instances must go to a learner that takes them, like miml', { value: name });
 }
 
 function checkPositive(name: string, value: number): void {

@@ -1,9 +1,9 @@
 // Small questions learners ask about features: how many rows and columns, and what one row holds.
-import type { Features } from '../data/dataset.ts';
-import { badInput } from '../errors.ts';
+import type { Dataset, Features } from '../data/dataset.ts';
+import { badInput, badUsage } from '../errors.ts';
 import { type Csr, CsrBuilder, type Pattern, rowIndices, rowValues, unitRows } from '../math/csr.ts';
 import { denseRow, unitDenseRows } from '../math/dense.ts';
-import type { Width } from './learner.ts';
+import type { Learner, Width } from './learner.ts';
 
 export const widthOf = ({ sparse, dense }: Features): Width => ({
   sparse: sparse?.cols ?? 0,
@@ -87,4 +87,13 @@ export function withoutColumns(labels: Pattern, cols: number): Pattern {
   for (let row = 0; row < labels.rows; row++)
     known.add(rowIndices(labels, row).filter((column) => column < cols));
   return known.pattern(cols);
+}
+
+export function checkLabelled({ labels }: Dataset): void {
+  if (labels.indices.length === 0) throw badInput('training data must have at least one label');
+}
+
+export function checkBags({ bags }: Features, { name, takesBags }: Learner): void {
+  if (bags && !takesBags)
+    throw badUsage('bags of instances must go to a learner that takes them, like miml', { value: name });
 }

@@ -6,6 +6,8 @@ import type { Dense } from '../math/dense.ts';
 import type { OptionsOf, OptionTable } from '../options.ts';
 import type { Json, PartReader, PartWriter, Tensors } from '../parts.ts';
 import type { Context, Progress } from '../progress.ts';
+import type { SearchMaker } from '../search/search.ts';
+import type { Embedder } from './encode/embedder.ts';
 
 /** A data set whose texts, if it had any, have been turned into features. */
 export type TrainingSet = Dataset & { features: Features };
@@ -85,6 +87,12 @@ export interface Model {
   labelVectors?(): { labels: Uint32Array; vectors: Dense };
   /** labels x features: what speaks for each label; for neighbours and maps. */
   labelWeights?(): Csr;
+  /** Gives texts vectors of their own; absent where the model has none. */
+  embedder?: Embedder;
+  /** Share of the nearest labels that predicting finds, where it does not look at all of them; measured when built. */
+  searchRecall?: number;
+  /** The same model, which asks another search for the nearest labels, by columns; absent where it does not search. */
+  withSearch?(open: SearchMaker): Promise<Model>;
   /** The same model with further labels, as the next columns; absent where labels need training. */
   withLabels?(labels: readonly NewLabel[]): Promise<Model>;
   /** The same model with these columns alone, numbered anew. */

@@ -1,13 +1,23 @@
-// From what users have to what learners take: texts become TF-IDF rows, dense columns get one scale. Learned from the
-// training data, saved with the model, applied to every input.
+// From what users have to what learners take: texts become TF-IDF rows, and vectors if an encoder is given; dense columns
+// get one scale. Learned from the training data, saved with the model, applied to every input.
 import type { Dataset, Features } from '../data/dataset.ts';
 import { badInput } from '../errors.ts';
 import type { Pattern } from '../math/csr.ts';
-import { choice, flag, type OptionTable } from '../options.ts';
-import { type Json, type PartReader, type PartWriter, vector } from '../parts.ts';
+import { type Dense, joinColumns } from '../math/dense.ts';
+import { choice, flag, type OptionTable, parseOptions } from '../options.ts';
+import {
+  type Json,
+  type PartReader,
+  type PartWriter,
+  prefixedReader,
+  prefixedWriter,
+  vector,
+} from '../parts.ts';
 import type { Context } from '../progress.ts';
 import { splitSentences } from '../text/sentences.ts';
 import { textOptions, Vectoriser } from '../text/vectoriser.ts';
+import type { Embedder, EmbedderConfig } from './encode/embedder.ts';
+import type { TrainingSet } from './learner.ts';
 import { fitScaling, type Scaling, standardise } from './scaling.ts';
 
 /** What to predict for: texts, or anything that holds texts or features, such as a data set. */
@@ -29,24 +39,39 @@ export const preparationOptions: OptionTable = {
   'dense.standardise': flag(true, 'give dense columns mean 0 and deviation 1, by the training data'),
 };
 
+/** What else there is to a preparation. */
+interface How {
+  /** Texts go to the model as they are. */
+  plainText?: boolean;
+  /** Texts are bags of sentences. */
+  split?: boolean;
+  /** Gives texts vectors, which follow the dense columns. */
+  embedder?: Embedder;
+}
+
 export class Preparation {
   /** Present where the model was trained on features of text. */
   readonly vectoriser: Vectoriser | undefined;
-  /** Texts go to the model as they are. */
   readonly plainText: boolean;
   readonly #scaling: Scaling | undefined;
-  /** Whether texts are bags of sentences. */
   readonly #split: boolean;
+  readonly #embedder: Embedder | undefined;
 
   private constructor(
     vectoriser?: Vectoriser,
     scaling?: Scaling,
-    { plainText = false, split = false }: { plainText?: boolean; split?: boolean } = {},
+    { plainText = false, split = false, embedder }: How = {},
   ) {
     this.vectoriser = vectoriser;
     this.plainText = plainText;
     this.#scaling = scaling;
     this.#split = split;
+    this.#embedder = embedder;
+  }
+
+  /** Columns of the vectors of texts, the last of all. */
+  get vectorWidth(): number {
+    return this.#embedder?.width ?? 0;
   }
 
   /** For a learner that reads texts itself. */
@@ -55,16 +80,24 @@ export class Preparation {
     return { preparation: new Preparation(undefined, undefined, { plainText: true }), features: { texts } };
   }
 
-  /** Learns from a data set; `options` are checked values of `preparationOptions`. */
+  /**
+   * Learns from a data set; `options` are checked values of `preparationOptions`. Where there is an embedder its vectors
+   * of the texts are features beside all others.
+   */
   static async fit(
     { texts, features = {} }: Dataset,
     options: Record<string, unknown>,
     context: Context,
+    embedder?: Embedder,
   ): Promise<{ preparation: Preparation; features: Features }> {
     const scaling = options['dense.standardise'] && features.dense ? fitScaling(features.dense) : undefined;
     const dense = scaling && features.dense ? standardise(features.dense, scaling) : features.dense;
     if (features.sparse || (dense && !texts)) {
-      return { preparation: new Preparation(undefined, scaling), features: { ...features, dense } };
+      const preparation = new Preparation(undefined, scaling, { embedder });
+      return {
+        preparation,
+        features: { ...features, dense: await preparation.#withVectors(dense, texts, context) },
+      };
     }
     if (!texts) throw badInput('training data must have text or features');
     const isOfText = (name: string) => name.startsWith(textPrefix) && name !== splitName;
@@ -75,10 +108,19 @@ export class Preparation {
       throw badInput('texts beside dense features must be whole', { hint: 'text.split=none' });
     const pieces = split ? bagsOfSentences(texts) : { texts, bags: undefined };
     const fitted = await Vectoriser.fit(pieces.texts, Object.fromEntries(chosen), context);
-    return {
-      preparation: new Preparation(fitted.vectoriser, scaling, { split }),
-      features: { sparse: fitted.features, dense, bags: pieces.bags },
-    };
+    const preparation = new Preparation(fitted.vectoriser, scaling, { split, embedder });
+    const beside = await preparation.#withVectors(dense, pieces.texts, context);
+    return { preparation, features: { sparse: fitted.features, dense: beside, bags: pieces.bags } };
+  }
+
+  async #withVectors(
+    dense: Dense | undefined,
+    texts: readonly string[] | undefined,
+    running: Running,
+  ): Promise<Dense | undefined> {
+    if (!this.#embedder) return dense;
+    const vectors = await this.#embedder.embed(checkTexts(texts), running);
+    return dense ? joinColumns(dense, vectors) : vectors;
   }
 
   async apply(inputs: Inputs, running: Running): Promise<Features> {
@@ -94,7 +136,7 @@ export class Preparation {
     // Another number of columns is refused by the classifier, which knows what the model takes.
     const fits = scaling && features.dense?.cols === scaling.mean.length;
     const dense = fits && features.dense ? standardise(features.dense, scaling) : features.dense;
-    return { sparse, dense, bags: pieces.bags };
+    return { sparse, dense: await this.#withVectors(dense, pieces.texts, running), bags: pieces.bags };
   }
 
   async save(parts: PartWriter): Promise<Json> {
@@ -103,24 +145,39 @@ export class Preparation {
       await parts.write('dense', { mean: vector(mean), scale: vector(scale) });
     }
     const text = this.vectoriser ? await this.vectoriser.save(parts) : null;
+    const vectors = this.#embedder ? await this.#embedder.save(prefixedWriter('vectors', parts)) : null;
     const { plainText } = this;
-    return { text, standardised: this.#scaling !== undefined, plainText, split: this.#split };
+    return {
+      text,
+      standardised: this.#scaling !== undefined,
+      plainText,
+      split: this.#split,
+      vectors: vectors as Json,
+    };
   }
 
   static async load(config: Json, parts: PartReader): Promise<Preparation> {
-    const { text, standardised, ...how } = config as {
+    const { text, standardised, vectors, ...rest } = config as {
       text: Json;
       standardised: boolean;
       /** Absent in older models. */
       plainText?: boolean;
       split?: boolean;
+      vectors?: Json;
     };
     const vectoriser = text === null ? undefined : await Vectoriser.load(text, parts);
+    const how = { ...rest, embedder: vectors ? await loadEmbedder(vectors, parts) : undefined };
     if (!standardised) return new Preparation(vectoriser, undefined, how);
     const { mean, scale } = await parts.read('dense');
     const scaling = { mean: mean.data as Float32Array, scale: scale.data as Float32Array };
     return new Preparation(vectoriser, scaling, how);
   }
+}
+
+/** Most models do without the networks that this loads. */
+async function loadEmbedder(config: Json, parts: PartReader): Promise<Embedder> {
+  const { Embedder } = await import('./encode/embedder.ts');
+  return Embedder.load(config as unknown as EmbedderConfig, prefixedReader('vectors', parts));
 }
 
 /** All sentences one after the other, and which of them each text has; a text without any is one empty sentence. */
@@ -140,4 +197,16 @@ function checkTexts(texts: readonly string[] | undefined): string[] {
   const wrong = texts.findIndex((text) => typeof text !== 'string');
   if (wrong >= 0) throw badInput(`text ${wrong + 1} must be a string`, { value: texts[wrong] });
   return texts as string[];
+}
+
+/** Imputing compares features: of a set that goes to its learner as texts, they are made for that alone. */
+export async function imputedSet(
+  set: TrainingSet,
+  impute: (set: TrainingSet) => Promise<TrainingSet>,
+  context: Context,
+): Promise<TrainingSet> {
+  if (!set.features.texts) return impute(set);
+  const { features } = await Preparation.fit(set, parseOptions(preparationOptions), context);
+  const imputed = await impute({ ...set, features });
+  return { ...imputed, features: { texts: imputed.texts } };
 }

@@ -17,6 +17,17 @@ export function selectDenseRows(m: Dense, rows: ArrayLike<number>): Dense {
   return { rows: rows.length, cols: m.cols, values };
 }
 
+/** The columns of both, those of the first before those of the second. */
+export function joinColumns(first: Dense, second: Dense): Dense {
+  const cols = first.cols + second.cols;
+  const values = new Float32Array(first.rows * cols);
+  for (let row = 0; row < first.rows; row++) {
+    values.set(denseRow(first, row), row * cols);
+    values.set(denseRow(second, row), row * cols + first.cols);
+  }
+  return { rows: first.rows, cols, values };
+}
+
 /** A copy with rows of Euclidean length one; zero rows stay zero. */
 export function unitDenseRows(m: Dense): Dense {
   const values = m.values.slice();

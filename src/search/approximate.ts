@@ -31,7 +31,7 @@ export interface ApproximateOptions {
   recall?: number;
   /** Queries to measure by, such as those of the training data; without them some of the vectors themselves. */
   sample?: Dense;
-  /** What `save` gave before. */
+  /** What an earlier search was built of: these vectors, or the first of them. */
   saved?: SavedGraph;
   progress?: Progress;
   signal?: AbortSignal;
@@ -39,6 +39,8 @@ export interface ApproximateOptions {
 
 export interface SavedGraph {
   graph: Uint8Array;
+  /** Vectors in it. */
+  rows: number;
   /** How many candidates a search keeps in view. */
   expansion: number;
   recall: number;
@@ -47,6 +49,7 @@ export interface SavedGraph {
 export interface ApproximateSearch extends VectorSearch {
   /** Share of the true ten nearest that it found, measured when it was built. */
   readonly recall: number;
+  /** What opens the same search again, without building it. */
   save(): Promise<SavedGraph>;
 }
 
@@ -75,20 +78,25 @@ export async function approximateSearch(
       expansion_search: expansion,
     });
   const { saved } = options;
-  if (saved) {
-    const index = make(saved.expansion);
-    await throughFile((file) => writeFile(file, saved.graph).then(() => index.load(file)));
-    return searcher(vectors, index, saved.recall, async () => saved);
-  }
-  const built = make(expansions[0]);
-  await addAll(built, vectors, options);
-  const graph = await graphOf(built);
-  const { index, expansion, recall } = await widen(vectors, graph, make, options);
-  return searcher(vectors, index, recall, async () => ({ graph, expansion, recall }));
+  const index = make(saved?.expansion ?? expansions[0]);
+  if (saved) await fill(index, saved.graph);
+  if (saved?.rows === vectors.rows) return searcher(vectors, { ...saved, index });
+  await addRest(index, vectors, saved?.rows ?? 0, options);
+  return searcher(vectors, await widen(vectors, await graphOf(index), make, options));
 }
 
-async function addAll(index: Index, { rows, cols, values }: Dense, { progress, signal }: ApproximateOptions) {
-  for (let from = 0; from < rows; from += addedAtOnce) {
+/** A graph with how far its searches look. */
+interface Opened extends Omit<SavedGraph, 'graph' | 'rows'> {
+  index: Index;
+}
+
+async function addRest(
+  index: Index,
+  { rows, cols, values }: Dense,
+  start: number,
+  { progress, signal }: ApproximateOptions,
+) {
+  for (let from = start; from < rows; from += addedAtOnce) {
     const to = Math.min(from + addedAtOnce, rows);
     const keys = BigUint64Array.from({ length: to - from }, (_, i) => BigInt(from + i));
     index.add(keys, values.slice(from * cols, to * cols), 1);
@@ -104,15 +112,16 @@ async function widen(
   graph: Uint8Array,
   make: (expansion: number) => Index,
   { recall: wanted = usualRecall, sample }: ApproximateOptions,
-) {
+): Promise<Opened> {
   const spread = Math.max(1, Math.floor(vectors.rows / sampleSize));
   const queries = sample ?? selectDenseRows(vectors, everyNth(vectors.rows, spread));
   const truth = await (await exactSearch(vectors)).search(queries, { top: measuredDepth });
-  let best: { index: Index; expansion: number; recall: number } | undefined;
+  let best: Opened | undefined;
   for (const expansion of expansions) {
     const index = make(expansion);
-    await throughFile((file) => writeFile(file, graph).then(() => index.load(file)));
-    const found = await searcher(vectors, index, 0).search(queries, { top: measuredDepth });
+    await fill(index, graph);
+    const search = searcher(vectors, { index, expansion, recall: 0 });
+    const found = await search.search(queries, { top: measuredDepth });
     best = { index, expansion, recall: recallOf(found, truth) };
     if (best.recall >= wanted) break;
   }
@@ -133,17 +142,13 @@ export function recallOf(found: Ranking, truth: Ranking): number {
   return truth.indices.length === 0 ? 1 : hits / truth.indices.length;
 }
 
-function searcher(
-  vectors: Dense,
-  index: Index,
-  recall: number,
-  save: () => Promise<SavedGraph> = () => Promise.reject(new Error('nothing to save')),
-): ApproximateSearch {
+function searcher(vectors: Dense, { index, expansion, recall }: Opened): ApproximateSearch {
   return {
     recall,
-    save,
+    save: async () => ({ graph: await graphOf(index), rows: vectors.rows, expansion, recall }),
     async search(queries, { top, excluded, threads = 1, signal, progress }) {
       const hidden = excluded?.reduce((count, one) => count + one, 0) ?? 0;
+      const most = Math.min(vectors.rows, top + hidden);
       const ranking = new CsrBuilder('values');
       for (let from = 0; from < queries.rows; from += searchedAtOnce) {
         checkCancelled(signal);
@@ -153,17 +158,9 @@ function searcher(
           rows,
           values: queries.values.slice(from * queries.cols, (from + rows) * queries.cols),
         };
-        // Excluded vectors must not crowd out the others.
-        const asked = Math.min(vectors.rows, top + hidden);
-        const candidates = asked > 0 ? ask(index, some, asked, threads) : [];
+        const candidates = askAround(index, some, { top, most, excluded }, threads);
         candidates.forEach((found, row) => {
-          addBest(
-            ranking,
-            vectors,
-            denseRow(some, row),
-            excluded ? found.filter((i) => !excluded[i]) : found,
-            top,
-          );
+          addBest(ranking, vectors, denseRow(some, row), found, top);
         });
         progress?.({ phase: 'search', done: from + rows, total: queries.rows, unit: 'rows' });
         await breathe();
@@ -171,6 +168,21 @@ function searcher(
       return ranking.csr(vectors.rows);
     },
   };
+}
+
+/** Excluded vectors must not crowd out the others: more are asked for until there are enough. */
+function askAround(
+  index: Index,
+  queries: Dense,
+  { top, most, excluded }: { top: number; most: number; excluded?: Uint8Array },
+  threads: number,
+): number[][] {
+  if (most === 0) return Array.from({ length: queries.rows }, () => []);
+  for (let asked = Math.min(most, excluded ? 2 * top : top); ; asked = Math.min(most, 4 * asked)) {
+    const found = ask(index, queries, asked, threads);
+    const kept = excluded ? found.map((near) => near.filter((i) => !excluded[i])) : found;
+    if (asked === most || kept.every(({ length }) => length >= top)) return kept;
+  }
 }
 
 /** Vectors near each query, in no order to rely on. */
@@ -203,6 +215,9 @@ function addBest(
     best.map((at) => scores[at]),
   );
 }
+
+const fill = (index: Index, graph: Uint8Array): Promise<void> =>
+  throughFile((file) => writeFile(file, graph).then(() => index.load(file)));
 
 const graphOf = (index: Index): Promise<Uint8Array> =>
   throughFile((file) => {

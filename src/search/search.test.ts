@@ -121,6 +121,25 @@ describe.runIf(canApproximate())('approximate search', () => {
     expect(await loaded.search(queries, { top: 5 })).toEqual(await first.search(queries, { top: 5 }));
   });
 
+  it('grows by further vectors without being built anew', async () => {
+    const first = { ...vectors, rows: 2900, values: vectors.values.subarray(0, 2900 * 16) };
+    const saved = await (await approximateSearch(first)).save();
+    const grown = await approximateSearch(vectors, { saved, sample: queries });
+    expect(grown.recall).toBeGreaterThanOrEqual(0.95);
+    expect((await grown.save()).rows).toBe(3000);
+    const truth = await slowSearch(vectors).search(queries, { top: 10 });
+    expect(recallOf(await grown.search(queries, { top: 10 }), truth)).toBe(grown.recall);
+  });
+
+  it('finds the few that are not excluded', async () => {
+    const search = await approximateSearch(vectors);
+    const excluded = new Uint8Array(3000).fill(1);
+    for (const left of [7, 1500, 2999]) excluded[left] = 0;
+    const { indices } = await search.search(queries, { top: 5, excluded });
+    expect(indices.length).toBeLessThanOrEqual(180);
+    expect(new Set(indices)).toEqual(new Set([7, 1500, 2999]));
+  });
+
   it('leaves out what is excluded and still finds as many as asked for', async () => {
     const search = await approximateSearch(vectors);
     const excluded = new Uint8Array(3000);

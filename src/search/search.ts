@@ -17,3 +17,6 @@ export interface VectorSearch {
   /** For every query the vectors with the largest inner products, best first, ties by lowest number. */
   search(queries: Dense, options: SearchOptions): Promise<Ranking>;
 }
+
+/** Opens a search over these vectors, which it may copy to wherever it likes; answers count them from 0. */
+export type SearchMaker = (vectors: Dense) => Promise<VectorSearch>;

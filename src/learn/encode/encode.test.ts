@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { tinyBert, tinyDistilBert, writeCheckpoint } from '../../../test/tiny-bert.ts';
 import { readPretrainedFolder } from '../../data/pretrained-folder.ts';
-import { encodeTensors } from '../../data/safetensors.ts';
 import { Random } from '../../math/random.ts';
 import { gradients } from '../../nn/gradient.ts';
 import { input, type Value } from '../../nn/graph.ts';
@@ -185,60 +185,15 @@ function slowBert(
   return pooled.map((x) => x / Math.hypot(...pooled));
 }
 
-const { tokens, width, layers, inner, places } = transformer;
-
-/** A tiny BERT with random weights, as Hugging Face would save it. */
-function bertTensors(): Tensors {
-  const shapesOf: [string, number[]][] = [
-    ['embeddings.word_embeddings.weight', [tokens, width]],
-    ['embeddings.position_embeddings.weight', [places, width]],
-    ['embeddings.token_type_embeddings.weight', [2, width]],
-    ['embeddings.LayerNorm.weight', [width]],
-    ['embeddings.LayerNorm.bias', [width]],
-  ];
-  const dense = (name: string, to: number, from: number) => {
-    shapesOf.push([`${name}.weight`, [to, from]], [`${name}.bias`, [to]]);
-  };
-  for (let i = 0; i < layers; i++) {
-    const base = `encoder.layer.${i}`;
-    for (const part of ['self.query', 'self.key', 'self.value', 'output.dense'])
-      dense(`${base}.attention.${part}`, width, width);
-    dense(`${base}.intermediate.dense`, inner, width);
-    dense(`${base}.output.dense`, width, inner);
-    for (const norm of ['attention.output', 'output'])
-      shapesOf.push(
-        [`${base}.${norm}.LayerNorm.weight`, [width]],
-        [`${base}.${norm}.LayerNorm.bias`, [width]],
-      );
-  }
-  const tensors = shapesOf.map(([name, shape]) => {
-    const random = new Random('bert', name);
-    const size = shape.reduce((a, b) => a * b);
-    return [name, { shape, data: Float32Array.from({ length: size }, () => 0.5 * random.normal()) }];
-  });
-  return Object.fromEntries(tensors);
-}
-
-const config = {
-  model_type: 'bert',
-  vocab_size: tokens,
-  hidden_size: width,
-  num_hidden_layers: layers,
-  num_attention_heads: transformer.heads,
-  intermediate_size: inner,
-  max_position_embeddings: places,
-  hidden_act: 'gelu',
-  layer_norm_eps: 1e-5,
-};
+const { config } = tinyBert(transformer);
+const bertTensors = () => tinyBert(transformer).tensors;
 
 describe('a pretrained encoder', () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'umbel-pretrained-'));
-    await writeFile(join(folder, 'config.json'), JSON.stringify(config));
     const file = trainSubwords(['aa ab'], { size: 11, minCount: 1, lowercase: true });
-    await writeFile(join(folder, 'tokenizer.json'), JSON.stringify(file));
-    await writeFile(join(folder, 'model.safetensors'), Buffer.concat(encodeTensors(bertTensors())));
+    await writeCheckpoint(folder, file, tinyBert(transformer));
   });
   afterAll(() => rm(folder, { recursive: true }));
 
@@ -251,36 +206,10 @@ describe('a pretrained encoder', () => {
   });
 
   it('reads DistilBERT, which calls everything by other names, and names with the family before them', () => {
-    const rename = (name: string) =>
-      `distilbert.${name
-        .replace('encoder.layer', 'transformer.layer')
-        .replace(
-          /attention\.self\.(q)uery|attention\.self\.(k)ey|attention\.self\.(v)alue/,
-          'attention.$1$2$3_lin',
-        )
-        .replace('attention.output.dense', 'attention.out_lin')
-        .replace('attention.output.LayerNorm', 'sa_layer_norm')
-        .replace('intermediate.dense', 'ffn.lin1')
-        .replace('output.dense', 'ffn.lin2')
-        .replace(/(layer\.\d+)\.output\.LayerNorm/, '$1.output_layer_norm')}`;
-    const given = { ...bertTensors() };
+    const given = bertTensors();
     given['embeddings.token_type_embeddings.weight'].data.fill(0);
-    const { 'embeddings.token_type_embeddings.weight': _, ...others } = given;
-    const renamed = Object.fromEntries(
-      Object.entries(others).map(([name, tensor]) => [rename(name), tensor]),
-    );
-    const distil = {
-      model_type: 'distilbert',
-      vocab_size: tokens,
-      dim: width,
-      n_layers: layers,
-      n_heads: 2,
-      hidden_dim: inner,
-      max_position_embeddings: places,
-      activation: 'gelu',
-      layer_norm_eps: 1e-5,
-    };
-    const { shape, weights } = readPretrained(distil, renamed);
+    const distil = tinyDistilBert(transformer);
+    const { shape, weights } = readPretrained(distil.config, distil.tensors);
     close(encodeAll(shape, [[4, 5, 6]], 3, weights)[0], slowBert(given, [4, 5, 6], shape));
   });
 

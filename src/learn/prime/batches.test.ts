@@ -2,10 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CsrBuilder, type Pattern, rowIndices } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
-import { drawOrder, drawPool, drawPositives, groupQueries, groupSize, Truth } from './batches.ts';
+import { drawOrder, drawPool, drawPositives, groupQueries, groupSize, sameTexts, Truth } from './batches.ts';
 import { Centroids, meanOfQueries } from './centroids.ts';
 import { freeVectorCount } from './options.ts';
-import { sameTexts } from './tokens.ts';
 
 const patternOf = (rows: number[][], cols: number): Pattern => {
   const labels = new CsrBuilder('binary');

@@ -62,6 +62,17 @@ export function drawPool(
   return Uint32Array.from(pool).sort();
 }
 
+/** Rows whose text others have too share a number; -1 where there is none. */
+export function sameTexts(texts: readonly (string | null)[]): Int32Array {
+  const numbers = new Map<string, number>();
+  return Int32Array.from(texts, (text) => {
+    if (text === null) return -1;
+    const known = numbers.get(text) ?? numbers.size;
+    numbers.set(text, known);
+    return known;
+  });
+}
+
 /** What the losses are told of a batch, in matrices of queries x labels that are used again and again. */
 export class Truth {
   readonly positive: Float32Array;

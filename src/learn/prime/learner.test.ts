@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { planted, precision, quickPrime, words } from '../../../test/planted-texts.ts';
 import type { Dataset } from '../../data/dataset.ts';
-import { type Label, Vocabulary } from '../../data/vocabulary.ts';
+import { Vocabulary } from '../../data/vocabulary.ts';
 import { CsrBuilder, rowIndices } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { gradients } from '../../nn/gradient.ts';
@@ -20,49 +21,8 @@ const runtime = await import('onnxruntime-node').then(
   () => false,
 );
 
-const words = [
-  'violin',
-  'harbour',
-  'glacier',
-  'market',
-  'pepper',
-  'castle',
-  'planet',
-  'weaver',
-  'thunder',
-  'letter',
-];
-
-/** Texts that hold words of their labels, beside others; labels are called by those words. */
-function planted(
-  rows: number,
-  describe: (word: string, i: number) => Label = (name) => ({ id: name, name }),
-) {
-  const random = new Random('prime planted');
-  const labels = new CsrBuilder('binary');
-  const texts: string[] = [];
-  for (let row = 0; row < rows; row++) {
-    const own = [...new Set([random.integer(10), random.integer(10)])].sort((a, b) => a - b);
-    labels.add(own);
-    texts.push(
-      own.map((label) => `the ${words[label]} of ${['old', 'new', 'some'][random.integer(3)]}`).join(' and '),
-    );
-  }
-  const vocabulary = new Vocabulary(words.map(describe));
-  return { rows, texts, labels: labels.pattern(10), vocabulary } satisfies Dataset;
-}
-
-const quick = { epochs: 6, batch: 32, width: 16, vocabulary: 200, length: 16, learningRate: 0.01 };
 const train = (data: Dataset, settings: Record<string, unknown> = {}, given: Partial<TrainOptions> = {}) =>
-  Classifier.train(data, { learner: 'prime', seed: 1, ...given, options: { ...quick, ...settings } });
-
-async function precision(classifier: Classifier, data: Dataset): Promise<number> {
-  const ranking = await classifier.rank(data, { top: 1 });
-  const hits = Array.from({ length: data.rows }, (_, row) =>
-    rowIndices(data.labels, row).includes(rowIndices(ranking, row)[0]),
-  );
-  return hits.filter(Boolean).length / data.rows;
-}
+  Classifier.train(data, { learner: 'prime', seed: 1, ...given, options: { ...quickPrime, ...settings } });
 
 describe.runIf(runtime)('the prime learner', () => {
   const data = planted(200);

@@ -7,9 +7,12 @@ import { columnCounts } from '../../math/csr.ts';
 import { trainOnThread } from '../epochs.ts';
 import { fingerprint } from '../fingerprint.ts';
 import type { Estimate, Learner } from '../learner.ts';
-import { loadPrime, primeModel } from './model.ts';
+import { loadPrime, openPrime } from './model.ts';
 import { freeVectorCount, options, type Settings } from './options.ts';
 import type { PrimeSetup, Trained } from './train.ts';
+
+/** Texts by which to measure what the search finds. */
+const sampleSize = 256;
 
 /** By label; null where there is no name. */
 function labelTexts(vocabulary: Vocabulary): (string | null)[] {
@@ -20,6 +23,12 @@ function labelTexts(vocabulary: Vocabulary): (string | null)[] {
     });
   return texts;
 }
+
+/** Texts from the first to the last, in equal steps. */
+const someOf = (texts: readonly string[]): string[] => {
+  const step = Math.ceil(texts.length / sampleSize);
+  return texts.filter((_, i) => i % step === 0);
+};
 
 /** What tells this run's pieces from those of others. */
 function pieceOf({ texts, labelTexts, labels, settings, seed }: PrimeSetup): string {
@@ -72,13 +81,17 @@ function primeLearner(name: string, summary: string, changed: Partial<Settings>)
         return (count > 0 && (prototypes || hasText)) || (settings.unseen && hasText) ? 1 : 0;
       });
       const free = prototypes && freeVectorCount(settings.freeVectors, labels.cols) > 0;
-      return primeModel({
+      const { length, runtimeThreads, exactLabels, recall } = settings;
+      const parts = {
         ...trained,
         known,
-        length: settings.length,
+        length,
         make: prototypes ? { centroids: settings.centroids, free } : null,
-        threads: settings.runtimeThreads,
-      });
+        threads: runtimeThreads,
+        search: { exactLabels, recall },
+      };
+      const { progress, signal } = context;
+      return openPrime(parts, { progress, signal, sample: someOf(texts) });
     },
     estimate: ({ rows, labels }, o) => estimateOf(rows, labels.cols, o),
     load: loadPrime,

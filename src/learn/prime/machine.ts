@@ -8,19 +8,12 @@ import { input, type Value } from '../../nn/graph.ts';
 import { decays } from '../../nn/parameters.ts';
 import { type Feeds, type Program, type Steps, Trainer } from '../../nn/train.ts';
 import type { Tensors } from '../../parts.ts';
-import { drawPool, Truth } from './batches.ts';
+import { longestOf, sequences, TokenFeeds, vectorsOf } from '../encode/tokens.ts';
+import { drawPool, sameTexts, Truth } from './batches.ts';
 import { LabelSide } from './label-side.ts';
-import {
-  type BatchShape,
-  buildPrime,
-  freeTable,
-  type PrimeNetwork,
-  primeObjective,
-  sequences,
-} from './network.ts';
+import { type BatchShape, buildPrime, freeTable, type PrimeNetwork, primeObjective } from './network.ts';
 import { freeVectorCount, type Settings } from './options.ts';
 import type { Reading } from './reading.ts';
-import { longestOf, sameTexts, TokenFeeds, vectorsOf } from './tokens.ts';
 import type { PrimeSetup, Trained } from './train.ts';
 
 /** Vectors of queries, of the texts of labels, and of their prototypes. */

@@ -1,80 +1,91 @@
 // A trained PRIME: texts become vectors, and the nearest vectors of labels are the answer.
 import type { Ranking } from '../../math/csr.ts';
-import { type Dense, unitDenseRows } from '../../math/dense.ts';
-import type { Value } from '../../nn/graph.ts';
-import { encodeModel } from '../../nn/onnx.ts';
-import { Session } from '../../nn/session.ts';
-import type { Feeds } from '../../nn/train.ts';
-import { type Json, type PartReader, type PartWriter, type Tensors, vector } from '../../parts.ts';
-import { breathe, checkCancelled } from '../../progress.ts';
-import { openSearch } from '../../search/open.ts';
-import type { VectorSearch } from '../../search/search.ts';
-import { Subwords } from '../../text/subwords.ts';
+import { type Dense, selectDenseRows } from '../../math/dense.ts';
+import { type Json, type PartReader, type PartWriter, vector } from '../../parts.ts';
+import { checkCancelled } from '../../progress.ts';
+import type { SavedGraph } from '../../search/approximate.ts';
+import { exactSearch } from '../../search/exact.ts';
+import { isExact, type OpenOptions, openSearch } from '../../search/open.ts';
+import type { SearchMaker, VectorSearch } from '../../search/search.ts';
+import { Embedder, type EmbedderConfig, type EmbedderParts, readEmbedder } from '../encode/embedder.ts';
 import type { Model } from '../learner.ts';
-import { buildPrime, type Make, sequences } from './network.ts';
-import { TokenFeeds, vectorsOf } from './tokens.ts';
+import type { Make } from './network.ts';
+import type { Settings } from './options.ts';
 import type { Trained } from './train.ts';
 
+type SearchSettings = Pick<Settings, 'exactLabels' | 'recall'>;
+
 /** The JSON side of a saved model. */
-interface PrimeConfig extends Pick<Trained, 'shape'> {
-  /** Tokens of the longest text. */
-  length: number;
+interface PrimeConfig extends EmbedderConfig {
   make: Make | null;
   labels: number;
-  threads: number;
+  /** Absent in older models. */
+  search?: SearchSettings;
+  /** Where a graph is saved that finds labels. */
+  graph?: { expansion: number; recall: number };
 }
-
-/** Texts that are encoded at once; one alone does not wait for the others. */
-const batchRows = 64;
 
 /** Of labels that point the other way altogether. */
 const leastScore = 1e-30;
 
-export interface PrimeParts extends Trained, Omit<PrimeConfig, 'shape' | 'labels'> {
+export interface PrimeParts extends EmbedderParts, Pick<Trained, 'vectors' | 'prototypes'> {
+  make: Make | null;
+  search?: SearchSettings;
   /** Labels that may be suggested. */
   known: Uint8Array;
 }
 
-export async function primeModel(parts: PrimeParts): Promise<Model> {
-  const { shape, vectors, known } = parts;
-  const labels = known.length;
-  const subwords = await Subwords.from(parts.tokenizer);
-  const encode = textEncoder(parts, subwords);
-  let search: Promise<VectorSearch> | undefined;
-  const ofLabels: Dense = { rows: labels, cols: shape.width, values: vectors };
+interface Searching extends Pick<OpenOptions, 'saved' | 'progress' | 'signal'> {
+  /** Texts by which to measure what a graph finds; without them the labels themselves. */
+  sample?: readonly string[];
+  /** Whoever searches in place of our own. */
+  outside?: SearchMaker;
+}
+
+/** Where labels are very many, the graph that finds them is read or built here and now; else nothing is opened yet. */
+export async function openPrime(parts: PrimeParts, searching: Searching = {}): Promise<Model> {
+  const { shape, known, search: asked } = parts;
+  const { outside, sample, ...options } = searching;
+  const limit = (asked?.exactLabels ?? 0) * shape.width || undefined;
+  const vectors: Dense = { rows: known.length, cols: shape.width, values: parts.vectors };
+  const embedder = await Embedder.open(parts);
+  const graph =
+    outside || isExact(vectors, limit)
+      ? undefined
+      : await openSearch(vectors, {
+          ...options,
+          limit,
+          recall: asked?.recall,
+          sample: sample && (await embedder.embed(sample)),
+        });
+  let search: Promise<VectorSearch> | undefined = graph && Promise.resolve(graph);
   return {
     width: { sparse: 0, dense: 0 },
+    embedder,
+    searchRecall: graph?.recall,
     async predict({ texts = [] }, { top, excluded, threads, signal, progress }) {
       checkCancelled(signal);
-      search ??= openSearch(ofLabels);
-      const told = (done: number) =>
-        progress?.({ phase: 'predict', done, total: texts.length, unit: 'rows' });
-      const queries = await encode(texts, async (done) => {
-        told(done);
-        await breathe();
-        checkCancelled(signal);
-      });
+      search ??= (outside ?? exactSearch)(vectors);
+      const queries = await embedder.embed(texts, { signal, progress });
       const hidden = known.map((may, label) => (may && !excluded?.[label] ? 0 : 1));
       const ranking = await (await search).search(queries, { top, excluded: hidden, threads, signal });
       return asScores(ranking);
     },
     labelVectors() {
-      const columns = Uint32Array.from(known.keys()).filter((label) => known[label] === 1);
-      const values = new Float32Array(columns.length * shape.width);
-      columns.forEach((label, i) => {
-        values.set(vectors.subarray(label * shape.width, (label + 1) * shape.width), i * shape.width);
-      });
-      return { labels: columns, vectors: { rows: columns.length, cols: shape.width, values } };
+      const labels = Uint32Array.from(known.keys()).filter((label) => known[label] === 1);
+      return { labels, vectors: selectDenseRows(vectors, labels) };
     },
     withLabels: async (added) => {
       const { addLabels } = await import('./new-labels.ts');
-      return primeModel(await addLabels(parts, added, (texts) => encode(texts, async () => {})));
+      const saved = await graph?.save?.();
+      return openPrime(await addLabels(parts, added, embedder), { outside, saved });
     },
     withColumns: async (columns) => {
       const { keepLabels } = await import('./new-labels.ts');
-      return primeModel(keepLabels(parts, columns));
+      return openPrime(keepLabels(parts, columns), { outside });
     },
-    save: (writer) => savePrime(writer, parts),
+    withSearch: (maker) => openPrime(parts, { outside: maker }),
+    save: async (writer) => savePrime(writer, parts, await embedder.save(writer), await graph?.save?.()),
   };
 }
 
@@ -91,50 +102,12 @@ function asScores(ranking: Ranking): Ranking {
   return { ...ranking, values };
 }
 
-/** Vectors of length one. */
-export type EncodeTexts = (texts: readonly string[]) => Promise<Dense>;
-
-/** Vectors of texts; sessions open when they are first needed. */
-function textEncoder({ shape, make, weights, length, threads }: PrimeParts, subwords: Subwords) {
-  const net = buildPrime(shape, make ?? undefined);
-  const sessions = new Map<number, Promise<Session>>();
-  const open = (rows: number): Promise<Session> => {
-    const session =
-      sessions.get(rows) ??
-      Session.open(
-        encodeModel(
-          { vectors: net.encoder.encode(sequences('query', rows, length)) },
-          weightsOf(net.encoder.parameters.values, weights),
-        ),
-        { threads },
-      );
-    sessions.set(rows, session);
-    return session;
-  };
-  return async (texts: readonly string[], between: (done: number) => Promise<void>): Promise<Dense> => {
-    const tokens = subwords.encode(texts, length);
-    const rows = texts.length > 1 ? batchRows : 1;
-    const session = await open(rows);
-    const feeds = new TokenFeeds('query', rows, length);
-    const vectors = await vectorsOf(
-      texts.length,
-      shape.width,
-      rows,
-      { run: (given: Feeds) => session.run(given) },
-      (numbers) => feeds.of(tokens, numbers),
-      between,
-    );
-    return unitDenseRows(vectors);
-  };
-}
-
-/** Saved numbers by the inputs they stand for. */
-export const weightsOf = (values: readonly Value[], weights: Tensors): Map<Value, Float32Array> =>
-  new Map(values.map((value) => [value, weights[value.name ?? ''].data as Float32Array]));
-
-async function savePrime(writer: PartWriter, parts: PrimeParts): Promise<Json> {
-  const { tokenizer, shape, weights, vectors, prototypes, known, length, make, threads } = parts;
-  await writer.write('network', weights);
+async function savePrime(
+  writer: PartWriter,
+  { shape, vectors, prototypes, known, make, search }: PrimeParts,
+  ofEmbedder: EmbedderConfig,
+  saved: SavedGraph | undefined,
+): Promise<Json> {
   await writer.write('labels', {
     vectors: { shape: [known.length, shape.width], data: vectors },
     known: vector(known),
@@ -144,20 +117,20 @@ async function savePrime(writer: PartWriter, parts: PrimeParts): Promise<Json> {
       places: vector(prototypes.places),
     }),
   });
-  await writer.write('tokenizer', { json: vector(new TextEncoder().encode(JSON.stringify(tokenizer))) });
-  const config: PrimeConfig = { shape, length, make, labels: known.length, threads };
+  if (saved) await writer.write('graph', { graph: vector(saved.graph) });
+  const graph = saved && { expansion: saved.expansion, recall: saved.recall };
+  const config: PrimeConfig = { ...ofEmbedder, make, labels: known.length, search, graph };
   return config as unknown as Json;
 }
 
 export async function loadPrime(json: Json, reader: PartReader): Promise<Model> {
-  const { labels: _, ...config } = json as unknown as PrimeConfig;
-  const [weights, labels, tokenizer] = await Promise.all(
-    ['network', 'labels', 'tokenizer'].map((name) => reader.read(name)),
-  );
-  return primeModel({
-    ...config,
-    weights,
-    tokenizer: JSON.parse(new TextDecoder().decode(tokenizer.json.data as Uint8Array)),
+  const { labels: rows, graph, make, search, ...ofEmbedder } = json as unknown as PrimeConfig;
+  const labels = await reader.read('labels');
+  const saved = graph && { ...graph, rows, graph: (await reader.read('graph')).graph.data as Uint8Array };
+  const parts: PrimeParts = {
+    ...(await readEmbedder(ofEmbedder, reader)),
+    make,
+    search,
     vectors: labels.vectors.data as Float32Array,
     known: labels.known.data as Uint8Array,
     ...(labels.centroids && {
@@ -167,5 +140,6 @@ export async function loadPrime(json: Json, reader: PartReader): Promise<Model> 
         places: labels.places.data as Uint32Array,
       },
     }),
-  });
+  };
+  return openPrime(parts, { saved });
 }

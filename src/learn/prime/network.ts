@@ -3,7 +3,8 @@ import { input, type Value } from '../../nn/graph.ts';
 import { add, gather, matmul, mul, sub, transpose } from '../../nn/ops.ts';
 import { Parameters } from '../../nn/parameters.ts';
 import type { Objective } from '../../nn/train.ts';
-import { buildEncoder, type EncoderShape, type Sequences } from '../encode/encoder.ts';
+import { buildEncoder, type EncoderShape } from '../encode/encoder.ts';
+import { sequences } from '../encode/tokens.ts';
 import { regulariser, tripletLoss } from './losses.ts';
 import type { Settings } from './options.ts';
 import { prototypeNetwork } from './prototype.ts';
@@ -41,11 +42,6 @@ export function buildPrime(shape: EncoderShape, make: Make | undefined) {
   };
   return { shape, make, encoder, ofPrototypes, prototype };
 }
-
-export const sequences = (side: 'query' | 'label', rows: number, length: number): Sequences => ({
-  ids: input(`${side} ids`, [rows, length], 'int32'),
-  mask: input(`${side} mask`, [rows, length]),
-});
 
 /** What training lowers, for batches of this shape; also gives the vectors of the queries. */
 export function primeObjective(net: PrimeNetwork, o: Settings, size: BatchShape): Objective {

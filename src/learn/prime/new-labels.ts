@@ -6,25 +6,26 @@ import { input } from '../../nn/graph.ts';
 import { encodeModel } from '../../nn/onnx.ts';
 import { Session } from '../../nn/session.ts';
 import { exactSearch } from '../../search/exact.ts';
+import { type Embedder, weightsOf } from '../encode/embedder.ts';
 import type { NewLabel } from '../learner.ts';
-import { type EncodeTexts, type PrimeParts, weightsOf } from './model.ts';
+import type { PrimeParts } from './model.ts';
 import { buildPrime } from './network.ts';
 
 /** The parts of the same model with further labels. */
 export async function addLabels(
   parts: PrimeParts,
   labels: readonly NewLabel[],
-  encode: EncodeTexts,
+  embedder: Embedder,
 ): Promise<PrimeParts> {
   const { shape, vectors, known, prototypes } = parts;
   for (const { text, examples } of labels)
     if (text === undefined && (examples.length === 0 || !prototypes))
       throw badUsage('a new label must have a text', { value: 'none' });
   const { width } = shape;
-  const texts = await encode(labels.map(({ text }) => text ?? ''));
+  const texts = await embedder.embed(labels.map(({ text }) => text ?? ''));
   const centroids = await Promise.all(
     labels.map(async ({ examples }, i) =>
-      examples.length > 0 ? meanOf(await encode(examples)) : denseRow(texts, i),
+      examples.length > 0 ? meanOf(await embedder.embed(examples)) : denseRow(texts, i),
     ),
   );
   const start = known.length;

@@ -1,5 +1,6 @@
 // What users may say about PRIME, and what it means where they say nothing.
 import { choice, flag, integer, number, type OptionsOf, text } from '../../options.ts';
+import { batch, epochs, runtimeThreads } from '../network-options.ts';
 
 export const options = {
   encoder: choice(
@@ -25,8 +26,8 @@ export const options = {
   freeVectors: integer(-1, 'shared by labels that are alike; -1: half as many as labels or fewer, 0: none', {
     min: -1,
   }),
-  epochs: integer(20, 'passes over the training data', { min: 1 }),
-  batch: integer(512, 'samples per step', { min: 2 }),
+  epochs: epochs(20),
+  batch: batch(512, 2),
   positives: integer(2, 'labels of each sample that bring others as negatives', { min: 1 }),
   sampling: choice('propensity', ['propensity', 'uniform'], 'rare labels more often, or all alike'),
   alike: flag(true, 'batches of samples that are alike, so that negatives are hard (NGAME)'),
@@ -63,13 +64,14 @@ export const options = {
     },
   ),
   classifierRate: number(0.001, 'of these classifiers', { min: 0 }),
-  runtimeThreads: integer(
-    2,
-    'threads of the runtime, whatever --threads says: other numbers round otherwise',
-    {
-      min: 1,
-    },
+  exactLabels: integer(
+    0,
+    'labels up to which each text is held against all of them, above it a graph finds most of the nearest (needs ' +
+      'usearch); 0: as many as take about ten milliseconds',
+    { min: 0 },
   ),
+  recall: number(0.95, 'share of the nearest labels that the graph must find', { min: 0, max: 1 }),
+  runtimeThreads,
 };
 
 export type Settings = OptionsOf<typeof options>;

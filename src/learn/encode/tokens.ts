@@ -1,15 +1,25 @@
 // Token sequences as programs take them: rows of one length with a mask, in arrays that are used again and again.
 import type { Dense } from '../../math/dense.ts';
+import { input } from '../../nn/graph.ts';
 import type { Feeds, Program } from '../../nn/train.ts';
 import type { TokenRows } from '../../text/subwords.ts';
+import type { Sequences } from './encoder.ts';
+
+/** Samples and labels are fed beside each other. */
+type Side = 'query' | 'label';
+
+export const sequences = (side: Side, rows: number, length: number): Sequences => ({
+  ids: input(`${side} ids`, [rows, length], 'int32'),
+  mask: input(`${side} mask`, [rows, length]),
+});
 
 export class TokenFeeds {
   readonly #ids: Int32Array;
   readonly #mask: Float32Array;
-  readonly #side: string;
+  readonly #side: Side;
   readonly #length: number;
 
-  constructor(side: 'query' | 'label', rows: number, length: number) {
+  constructor(side: Side, rows: number, length: number) {
     this.#side = side;
     this.#length = length;
     this.#ids = new Int32Array(rows * length);
@@ -56,15 +66,4 @@ export async function vectorsOf(
     await between(at + numbers.length);
   }
   return all;
-}
-
-/** Rows whose text others have too share a number; -1 where there is none. */
-export function sameTexts(texts: readonly (string | null)[]): Int32Array {
-  const numbers = new Map<string, number>();
-  return Int32Array.from(texts, (text) => {
-    if (text === null) return -1;
-    const known = numbers.get(text) ?? numbers.size;
-    numbers.set(text, known);
-    return known;
-  });
 }
