@@ -1,6 +1,7 @@
 // An encoder that does not look at the order of tokens: a weighted mean of their vectors, and one layer on top. Trains
 // in minutes on two cores.
 
+import { Random } from '../../math/random.ts';
 import { softmax } from '../../nn/layers.ts';
 import { add, div, gather, matmul, mul, relu, reshape, sub, sum } from '../../nn/ops.ts';
 import type { Parameters } from '../../nn/parameters.ts';
@@ -16,7 +17,7 @@ export interface BagShape {
   pooling: 'mean' | 'attention';
 }
 
-const importanceName = 'importance';
+export const [tableName, importanceName] = ['tokens', 'importance'];
 
 /**
  * What tokens weigh at the start, as logarithms: the rarer the more. So a new bag is a random projection of TF-IDF, which
@@ -35,8 +36,39 @@ export function startImportance({ rows, indptr, ids }: TokenRows, tokens: number
   return new Map([[importanceName, weights]]);
 }
 
+/** Vectors of tokens at the start: of words that are known those given, of length one; of all others chance. */
+export function startTokens(
+  tokens: readonly string[],
+  width: number,
+  known: ReadonlyMap<string, Float32Array>,
+  seed: number,
+): Float32Array {
+  const random = new Random(seed, 'tokens without a word');
+  const table = Float32Array.from(
+    { length: tokens.length * width },
+    () => random.normal() / Math.sqrt(width),
+  );
+  const mean = meanOf([...known.values()]);
+  tokens.forEach((token, i) => {
+    const vector = known.get(token)?.map((x, j) => x - mean[j]);
+    if (!vector) return;
+    const length = Math.hypot(...vector) || 1;
+    table.set(
+      vector.map((x) => x / length),
+      i * width,
+    );
+  });
+  return table;
+}
+
+function meanOf(vectors: readonly Float32Array[]): Float32Array {
+  const mean = new Float32Array(vectors[0]?.length ?? 0);
+  for (const vector of vectors) for (let j = 0; j < mean.length; j++) mean[j] += vector[j] / vectors.length;
+  return mean;
+}
+
 export function bagNetwork({ tokens, width, pooling }: BagShape, parameters: Parameters): Network {
-  const table = parameters.make('tokens', [tokens, width], { deviation: 1 / Math.sqrt(width) });
+  const table = parameters.make(tableName, [tokens, width], { deviation: 1 / Math.sqrt(width) });
   const importance =
     pooling === 'attention' ? parameters.make(importanceName, [tokens, 1], { all: 0 }) : undefined;
   const inner = parameters.linear('inner', width, 2 * width);

