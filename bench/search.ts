@@ -1,19 +1,20 @@
 // Searches for the nearest of many vectors beside Faiss, in turns: exactly against IndexFlatIP, approximately (usearch)
 // against its HNSW graphs at the same recall. Needs python3 with faiss (Debian: python3-faiss). Run from the project's
-// folder, compiled; writes bench/results/search.json. Arguments: vectors (131072), dimensions (384), rounds
-// (3), vectors of the approximate part (as many; graphs take minutes to build).
+// folder, compiled. Rows are added to bench/results/search.json as they end; those found there are not run again.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { cpus, tmpdir } from 'node:os';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
 import type * as dense from '../src/math/dense.ts';
 import type * as random from '../src/math/random.ts';
 import type * as approximate from '../src/search/approximate.ts';
 import type * as exact from '../src/search/exact.ts';
 import type { VectorSearch } from '../src/search/search.ts';
 import { built } from './built.ts';
-import { machine, median, rounded } from './figures.ts';
+import { median, rounded } from './figures.ts';
+import { Results } from './kept.ts';
 
 const [{ Random }, { unitDenseRows }, { exactSearch }, { approximateSearch, recallOf }] = await Promise.all([
   built<typeof random>('math/random.js'),
@@ -88,11 +89,26 @@ const rates = (timings: Timing[], queries: number) => ({
   perCpuSecond: rounded(queries / median(timings.map(({ cpu }) => cpu))),
 });
 
-const [rows, cols, rounds] = [131_072, 384, 3].map((usual, i) => Number(process.argv[2 + i] ?? usual));
-const graphRows = Number(process.argv[5] ?? rows);
-const threads = cpus().length;
+const { values: flags } = parseArgs({
+  options: {
+    vectors: { type: 'string', default: '131072' },
+    dimensions: { type: 'string', default: '384' },
+    rounds: { type: 'string', default: '3' },
+    threads: { type: 'string', default: String(availableParallelism()) },
+    /** Vectors of the approximate part, if fewer: graphs take minutes to build. */
+    graph: { type: 'string' },
+    out: { type: 'string', default: join('bench', 'results', 'search.json') },
+  },
+});
+const [rows, cols, rounds] = [flags.vectors, flags.dimensions, flags.rounds].map(Number);
+const threads = Number(flags.threads);
+const graphRows = Number(flags.graph ?? rows);
+const queryCount = 1024;
+/** Of the true ten nearest, that approximate searches must find. */
+const wanted = 0.95;
+
 const vectors = draw(rows, cols, 'vectors');
-const queries = draw(1024, cols, 'queries');
+const queries = draw(queryCount, cols, 'queries');
 const folder = await mkdtemp(join(tmpdir(), 'umbel-search-'));
 const files = [join(folder, 'vectors'), join(folder, 'queries')];
 await writeFile(files[0], vectors.values);
@@ -100,69 +116,65 @@ await writeFile(files[1], queries.values);
 const peer = new Peer(...files, String(cols), String(threads));
 const { faiss } = await peer.hear<{ faiss: string }>();
 
-const ours = await exactSearch(vectors);
-const first = await timed(ours, queries, threads);
-const asRanking = (found: Found) => ({
-  ...first.ranking,
+/** Faiss's answer as a ranking like another. */
+const asRanking = (found: Found, like: Awaited<ReturnType<typeof timed>>['ranking']) => ({
+  ...like,
   indices: Uint32Array.from(found.flat()),
 });
-const sizes: Record<string, unknown> = {};
-for (const size of [1, 32, 1024]) {
+
+async function compareExact(size: number) {
+  const ours = await exactSearch(vectors);
   const some = { ...queries, rows: size, values: queries.values.slice(0, size * cols) };
   const [umbel, other]: Timing[][] = [[], []];
+  let agreement = 0;
   for (let round = 0; round < rounds; round++) {
-    other.push(await peer.ask(`exact ${size}`));
-    umbel.push(await timed(ours, some, threads));
+    const theirs = await peer.ask(`exact ${size}`);
+    const mine = await timed(ours, some, threads);
+    agreement = recallOf(asRanking(theirs.found, mine.ranking), mine.ranking);
+    other.push(theirs);
+    umbel.push(mine);
   }
   const [a, b] = [rates(umbel, size), rates(other, size)];
-  sizes[size] = { umbel: a, faiss: b, timesFaiss: rounded(a.perCpuSecond / b.perCpuSecond) };
-  console.log(`exact, ${size} queries at once`, JSON.stringify(sizes[size]));
+  const timesFaiss = rounded(a.perCpuSecond / b.perCpuSecond);
+  return { umbel: a, faiss: b, timesFaiss, target: 0.5, agreement: rounded(agreement), version: faiss };
 }
-const agreement = recallOf(asRanking((await peer.ask('exact 1024')).found), first.ranking);
 
-const some = { ...vectors, rows: graphRows, values: vectors.values.subarray(0, graphRows * cols) };
-const truth = (await timed(await exactSearch(some), queries, threads)).ranking;
-const buildStart = process.cpuUsage();
-const near = await approximateSearch(some, { sample: draw(256, cols, 'sample') });
-const buildCpu = process.cpuUsage(buildStart).user / 1e6;
-const faissBuild = await peer.ask(`build ${graphRows}`);
-const wanted = 0.95;
-let inView = 16;
-let reached = await peer.ask(`graph ${inView}`);
-while (recallOf(asRanking(reached.found), truth) < wanted && inView < 2048) {
-  inView = Math.ceil(inView * 1.25);
-  reached = await peer.ask(`graph ${inView}`);
+async function compareGraphs() {
+  const some = { ...vectors, rows: graphRows, values: vectors.values.subarray(0, graphRows * cols) };
+  const truth = (await timed(await exactSearch(some), queries, threads)).ranking;
+  const buildStart = process.cpuUsage();
+  const near = await approximateSearch(some, { recall: wanted, sample: draw(256, cols, 'sample') });
+  const buildCpu = process.cpuUsage(buildStart).user / 1e6;
+  const { cpu: faissBuild } = await peer.ask(`build ${graphRows}`);
+  let inView = 16;
+  let reached = await peer.ask(`graph ${inView}`);
+  while (recallOf(asRanking(reached.found, truth), truth) < wanted && inView < 2048) {
+    inView = Math.ceil(inView * 1.25);
+    reached = await peer.ask(`graph ${inView}`);
+  }
+  const [umbel, other]: Timing[][] = [[], []];
+  let recall = 0;
+  for (let round = 0; round < rounds; round++) {
+    other.push(await peer.ask(`graph ${inView}`));
+    const mine = await timed(near, queries, threads);
+    recall = recallOf(mine.ranking, truth);
+    umbel.push(mine);
+  }
+  const [a, b] = [rates(umbel, queryCount), rates(other, queryCount)];
+  const theirRecall = recallOf(asRanking(reached.found, truth), truth);
+  return {
+    umbel: { ...a, recall: rounded(recall), buildCpuSeconds: rounded(buildCpu) },
+    faiss: { ...b, recall: rounded(theirRecall), buildCpuSeconds: rounded(faissBuild) },
+    timesFaiss: rounded(a.perCpuSecond / b.perCpuSecond),
+    target: 1,
+    version: faiss,
+  };
 }
-const [umbel, other]: Timing[][] = [[], []];
-let recall = 0;
-for (let round = 0; round < rounds; round++) {
-  other.push(await peer.ask(`graph ${inView}`));
-  const mine = await timed(near, queries, threads);
-  recall = recallOf(mine.ranking, truth);
-  umbel.push(mine);
-}
+
+const results = new Results(flags.out);
+const on = `${threads} ${threads === 1 ? 'thread' : 'threads'}`;
+for (const size of [1, 32, queryCount])
+  await results.keep(`exact | ${rows} x ${cols} | ${size} queries at once | ${on}`, () => compareExact(size));
+await results.keep(`approximate | ${graphRows} x ${cols} | ${on}`, compareGraphs);
 peer.end();
 await rm(folder, { recursive: true });
-const graphs = {
-  umbel: { ...rates(umbel, 1024), recall: rounded(recall), buildCpuSeconds: rounded(buildCpu) },
-  faiss: {
-    ...rates(other, 1024),
-    recall: rounded(recallOf(asRanking(reached.found), truth)),
-    buildCpuSeconds: rounded(faissBuild.cpu),
-  },
-};
-const timesFaiss = rounded(graphs.umbel.perCpuSecond / graphs.faiss.perCpuSecond);
-console.log('approximate', JSON.stringify({ ...graphs, timesFaiss }));
-await mkdir('bench/results', { recursive: true });
-const report = {
-  date: new Date().toISOString().slice(0, 10),
-  machine: machine(),
-  faiss,
-  vectors: rows,
-  dimensions: cols,
-  threads,
-  rounds,
-  exact: { sizes, agreement: rounded(agreement), target: 0.5 },
-  approximate: { vectors: graphRows, ...graphs, timesFaiss, target: 1 },
-};
-await writeFile('bench/results/search.json', `${JSON.stringify(report, null, 2)}\n`);
