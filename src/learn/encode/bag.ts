@@ -17,7 +17,7 @@ export interface BagShape {
   pooling: 'mean' | 'attention';
 }
 
-export const [tableName, importanceName] = ['tokens', 'importance'];
+const [tableName, importanceName] = ['tokens', 'importance'];
 
 /**
  * What tokens weigh at the start, as logarithms: the rarer the more. So a new bag is a random projection of TF-IDF, which
@@ -36,13 +36,16 @@ export function startImportance({ rows, indptr, ids }: TokenRows, tokens: number
   return new Map([[importanceName, weights]]);
 }
 
-/** Vectors of tokens at the start: of words that are known those given, of length one; of all others chance. */
+/**
+ * Vectors of tokens at the start: of words that are known those given, about their mean and of length one. The rest is
+ * chance: other tokens, and columns beyond those of the words.
+ */
 export function startTokens(
   tokens: readonly string[],
   width: number,
   known: ReadonlyMap<string, Float32Array>,
   seed: number,
-): Float32Array {
+): Map<string, Float32Array> {
   const random = new Random(seed, 'tokens without a word');
   const table = Float32Array.from(
     { length: tokens.length * width },
@@ -58,7 +61,7 @@ export function startTokens(
       i * width,
     );
   });
-  return table;
+  return new Map([[tableName, table]]);
 }
 
 function meanOf(vectors: readonly Float32Array[]): Float32Array {

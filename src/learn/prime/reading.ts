@@ -4,7 +4,7 @@ import { readWordVectors } from '../../data/word-vectors.ts';
 import { badInput, badUsage, locate } from '../../errors.ts';
 import { trainSubwords } from '../../text/subword-trainer.ts';
 import { Subwords, type TokenRows } from '../../text/subwords.ts';
-import { startImportance, startTokens, tableName } from '../encode/bag.ts';
+import { startImportance, startTokens } from '../encode/bag.ts';
 import type { EncoderShape } from '../encode/encoder.ts';
 import { readPretrained } from '../encode/pretrained.ts';
 import type { Settings } from './options.ts';
@@ -74,7 +74,7 @@ async function openWordVectors(
   const tokens = Array.from({ length: subwords.size }, (_, id) => subwords.token(id));
   const { width, byWord } = await readWordVectors(file, new Set(tokens));
   if (width > room) throw badUsage(`width must be at least that of ${file}, ${width}`, { value: room });
-  return new Map([[tableName, startTokens(tokens, room, byWord, seed)]]);
+  return startTokens(tokens, room, byWord, seed);
 }
 
 async function openPretrained(o: Settings) {
