@@ -19,7 +19,10 @@ export interface Candidate<M> {
 const enoughRows = 8000;
 const heldOutShare = 0.25;
 
-/** The best method, and why in words. Candidates come in the order in which ties are decided. */
+/**
+ * The best method, and why in words. Candidates come in the order in which ties are decided; closer than the standard
+ * error of what was seen, they are tied.
+ */
 export async function chooseMethod<M extends string>(
   x: Csr,
   groups: GroupParts,
@@ -41,7 +44,9 @@ export async function chooseMethod<M extends string>(
     const labels = await impute(parts.train.x, parts.train.groups);
     found.push({ method, hits: await recognised(parts, labels, context) });
   }
-  const best = found.reduce((first, other) => (other.hits > first.hits ? other : first));
+  const most = Math.max(...found.map(({ hits }) => hits));
+  const tie = 1 / Math.sqrt(4 * Math.max(1, nnz(parts.test.groups.members)));
+  const best = found.find(({ hits }) => hits >= most - tie) ?? found[0];
   const shown = found.map(({ method, hits }) => `${method} ${(100 * hits).toFixed(1)}`).join(', ');
   reasons.push(`labels recognised in groups not learnt from, beyond chance, %: ${shown}`);
   reasons.push(`so ${best.method}`);
@@ -84,7 +89,10 @@ function split(x: Csr, { members, labels }: GroupParts, seed: number): { train: 
   return { train, test };
 }
 
-/** How often a member's best label is one of its group's, less what chance would give. */
+/**
+ * How often a member's best label is one of its group's, less what chance would give, over the most that there is to
+ * win (Cohen's kappa): summed before it is divided, since a label that nearly all groups carry wins next to nothing.
+ */
 async function recognised(
   { train, test }: { train: Part; test: Part },
   labels: Pattern,
@@ -97,18 +105,19 @@ async function recognised(
   const model = await tree.train(set, parseOptions(tree.options), { ...context, progress: quiet });
   const ranking = await model.predict({ sparse: test.x }, { top: 1, threads: context.threads });
   const shares = carriedShares(train.groups.labels);
-  let [sum, members] = [0, 0];
+  let [won, most] = [0, 0];
   for (let group = 0; group < test.groups.members.rows; group++) {
     const carried = new Set(rowIndices(test.groups.labels, group));
     for (const row of rowIndices(test.groups.members, group)) {
-      members++;
       const [label] = rowIndices(ranking, row);
-      if (label === undefined) continue;
-      const chance = Math.min(0.99, shares[label]);
-      sum += ((carried.has(label) ? 1 : 0) - chance) / (1 - chance);
+      if (label === undefined) most++;
+      else {
+        won += (carried.has(label) ? 1 : 0) - shares[label];
+        most += 1 - shares[label];
+      }
     }
   }
-  return sum / members;
+  return most === 0 ? 0 : won / most;
 }
 
 /** Of each label, the share of groups that carry it. */
