@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Mean, means } from './figures.ts';
 import type { GmvaeRun } from './gmvae.ts';
+import { type PrimeResults, primeSections, type SearchResults, searchSection } from './report-prime.ts';
 
 interface Figures {
   trainSeconds: number;
@@ -114,6 +115,7 @@ export function measured(results: string): string {
   });
   const bags = read<BagResults>('miml');
   const served = read<ServeResults>('serve');
+  const [prime, search] = [read<PrimeResults>('prime'), read<SearchResults>('search')];
   const eagles = eagleTables.map(({ name, ...table }) => {
     const found = read<{ rows: EagleRow[] }>(`eagle-${name}`);
     return found && eagleSection(found.rows, table);
@@ -125,6 +127,8 @@ export function measured(results: string): string {
     ...eagles,
     gmvae && gmvaeSection(gmvae),
     bags && bagSection(bags),
+    ...(prime ? primeSections(prime) : []),
+    search && searchSection(search),
     text && textSection(text),
     split && splitSection(split),
     served && serveSection(served),
