@@ -165,9 +165,10 @@ export class Scatter {
     const grown = ratio * Math.min(2.5, crowded * (1 + Math.log2(this.#scale) / 2.5));
     for (let point = 0; point < x.length; point++) {
       const [px, py] = [toX(x[point]) * ratio, toY(y[point]) * ratio];
-      const radius = (0.9 + 2 * weight[point]) * grown;
+      const isFound = found?.has(point);
+      const radius = Math.max(isFound ? 2.5 * ratio : 0, (0.9 + 2 * weight[point]) * grown);
       if (px < -radius || py < -radius || px > width + radius || py > height + radius) continue;
-      const strength = !found ? 0.35 + 0.5 * weight[point] : found.has(point) ? 0.95 : 0.08;
+      const strength = isFound ? 0.95 : found ? 0.06 : 0.35 + 0.5 * weight[point];
       stamp(this.#image, px, py, radius, strength);
     }
   }

@@ -1,6 +1,6 @@
 // Map: all labels in the plane, like ones near each other; and how alike some of them are, each with each.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { LabelMap as Labels, ServerError, Similarities } from '../../src/client.ts';
+import type { LabelMap as Labels, Similarities } from '../../src/client.ts';
 import { Empty, Head, NoModel, Pending, plural, Search, Trouble, Wide, Working } from '../parts.tsx';
 import { Scatter } from '../scatter.ts';
 import { address, useAnswer, useStudio } from '../use.ts';
@@ -11,9 +11,7 @@ export function LabelMap() {
   const { client, model } = useStudio();
   const answer = useAnswer(model || undefined, () => client.map(model));
   const map = answer.value;
-  /** Another map is being made, and one may be made at a time. */
-  const waits = (answer.error as ServerError | undefined)?.code === 'overloaded';
-  const isMade = map?.ready || (answer.error && !waits);
+  const isMade = map?.ready || answer.error;
   useEffect(() => {
     if (isMade || answer.loading) return;
     const timer = setTimeout(answer.again, 700);
@@ -26,16 +24,12 @@ export function LabelMap() {
         title="Map"
         words="Labels that the same words speak for lie near each other. Choose some to compare them."
       />
-      {!waits && <Pending answer={answer} />}
-      {(waits || (map && !map.ready)) && (
+      <Pending answer={answer} />
+      {map && !map.ready && (
         <Empty title="The map is being drawn">
           <Working
-            share={map?.progress}
-            words={
-              waits
-                ? 'That of another model is drawn first.'
-                : 'Once for each version of a model; a hundred thousand labels take about a minute.'
-            }
+            share={map.progress}
+            words="Once for each version of a model; a hundred thousand labels take about a minute."
           />
         </Empty>
       )}

@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { builtFile } from '../../kernels/pool.ts';
 import type { Crew } from '../crew.ts';
-import { Problem, renamePlaces, unpackError } from '../problem.ts';
+import { renamePlaces, unpackError } from '../problem.ts';
 import type { LabelMap } from '../schemas.ts';
 import type { State } from '../state.ts';
 import type { News } from './mapper.ts';
@@ -23,17 +23,17 @@ export class Maps {
     this.#state = state;
   }
 
-  /** The map as JSON; the first to ask has it made, and is told how far that is. */
+  /** The map as JSON; whoever asks first has it made, one after the other, and is told how far that is. */
   find(crew: Crew): string {
     const { version } = crew.summary;
     const made = this.#made.get(version) ?? this.#recall(version);
     if (made !== undefined) return made;
     const failed = this.#failed.get(version);
     if (failed) throw failed;
-    const making = this.#making.get(version) ?? this.#make(crew, version);
+    if (this.#making.size === 0) this.#make(crew, version);
     const nothing: LabelMap = {
       ready: false,
-      progress: making.progress,
+      progress: this.#making.get(version)?.progress ?? 0,
       leftOut: 0,
       ...{ ids: [], names: [], samples: [], x: [], y: [] },
     };
@@ -50,9 +50,7 @@ export class Maps {
     return row?.map;
   }
 
-  #make(crew: Crew, version: string): Making {
-    if (this.#making.size > 0)
-      throw new Problem('overloaded', 'one map may be made at a time', 'try again later');
+  #make(crew: Crew, version: string): void {
     const url = builtFile(import.meta.url.replace(/maps(\.[jt]s)$/, 'mapper$1'));
     const making = { worker: new Worker(url, { workerData: { folder: crew.folder } }), progress: 0 };
     this.#making.set(version, making);
@@ -66,7 +64,6 @@ export class Maps {
     });
     making.worker.once('error', fail);
     making.worker.once('exit', () => this.#making.delete(version));
-    return making;
   }
 
   #remember(version: string, map: string): void {
