@@ -17,7 +17,7 @@ export interface Shown {
 }
 
 /** Free on every side of the whole map, as a share of the canvas. */
-const edge = 0.04;
+const edge = 0.02;
 const mostScale = 200;
 /** Names at most, and points that are tried for them. */
 const [mostNames, namesTried] = [28, 60];
@@ -147,10 +147,9 @@ export class Scatter {
     context.strokeStyle = colour('--panel');
     context.lineWidth = 3;
     context.lineJoin = 'round';
-    context.fillStyle = colour('--ink');
-    this.#writeNames(context);
     context.fillStyle = colour('--accent');
     this.#markChosen(context);
+    this.#writeNames(context, colour('--accent'), colour('--ink'));
   }
 
   /** All points have one colour: only how much of it is at each pixel is reckoned. */
@@ -173,33 +172,32 @@ export class Scatter {
     }
   }
 
-  /** Names of the heaviest points, where there is room for them. */
-  #writeNames(context: CanvasRenderingContext2D): void {
-    const { found, chosen, nameOf } = this.#shown;
-    const taken: [number, number, number][] = [];
-    for (const point of this.visible(namesTried, found)) {
-      if (taken.length === mostNames) return;
-      if (chosen.includes(point)) continue;
-      const [px, py] = this.#place(point);
-      const width = context.measureText(nameOf(point)).width + 8;
-      const left = px - width / 2;
-      if (left < 0 || left + width > this.#canvas.clientWidth || py < 16) continue;
-      if (taken.some(([a, b, w]) => Math.abs(b - py) < 18 && left < a + w && a < left + width)) continue;
-      taken.push([left, py, width]);
-      context.strokeText(nameOf(point), left + 4, py - 6);
-      context.fillText(nameOf(point), left + 4, py - 6);
-    }
-  }
-
   #markChosen(context: CanvasRenderingContext2D): void {
-    const { chosen, nameOf } = this.#shown;
-    for (const point of chosen) {
+    for (const point of this.#shown.chosen) {
       const [px, py] = this.#place(point);
       context.beginPath();
       context.arc(px, py, 5, 0, 7);
       context.fill();
-      context.strokeText(nameOf(point), px + 9, py + 4);
-      context.fillText(nameOf(point), px + 9, py + 4);
+    }
+  }
+
+  /** Names of the chosen points beside them, of the heaviest above them, where there is room. */
+  #writeNames(context: CanvasRenderingContext2D, ofChosen: string, ofOthers: string): void {
+    const { found, chosen, nameOf } = this.#shown;
+    const others = this.visible(namesTried, found).filter((point) => !chosen.includes(point));
+    const taken: [number, number, number][] = [];
+    for (const [i, point] of [...chosen, ...others].entries()) {
+      if (taken.length === mostNames) return;
+      const isChosen = i < chosen.length;
+      const [px, py] = this.#place(point);
+      const width = context.measureText(nameOf(point)).width + 8;
+      const [left, base] = isChosen ? [px + 5, py + 4] : [px - width / 2, py - 6];
+      if (left < 0 || left + width > this.#canvas.clientWidth || base < 10) continue;
+      if (taken.some(([a, b, w]) => Math.abs(b - base) < 16 && left < a + w && a < left + width)) continue;
+      taken.push([left, base, width]);
+      context.fillStyle = isChosen ? ofChosen : ofOthers;
+      context.strokeText(nameOf(point), left + 4, base);
+      context.fillText(nameOf(point), left + 4, base);
     }
   }
 }

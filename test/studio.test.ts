@@ -325,6 +325,12 @@ describe('the studio', () => {
     await page.getByText('served as tree-glosses').waitFor();
     expect((await client.models()).map(({ name }) => name)).toContain('tree-glosses');
     await inspect('runs');
+    // One that would take minutes.
+    await client.startRun({ data: 'glosses', learner: 'one-vs-rest', options: { iterations: 100_000 } });
+    await page.reload();
+    const slow = page.getByRole('region', { name: 'Run 3' });
+    await slow.getByRole('button', { name: 'Cancel' }).click();
+    await slow.getByText('cancelled', { exact: true }).waitFor();
   }, 480_000);
 
   it('reviews what the model is unsure of, and keeps it', async () => {

@@ -19,6 +19,7 @@ const passesFor = (points: number) => (points > 10_000 ? 100 : 200);
 /** Points pushed away for every neighbour pulled. */
 const pushes = 4;
 const mostStep = 4;
+const margin = 0.04;
 
 /** x and y of every point, from 0 to 1. */
 export function layOut(
@@ -124,10 +125,15 @@ function pullAndPush(
 
 const clip = (value: number) => (value > mostStep ? mostStep : value < -mostStep ? -mostStep : value);
 
+/** From 0 to 1. Single points far out must not shrink all others: the margins hold them, the farthest outermost. */
 function toUnit(values: Float32Array): Float32Array {
-  // Single points far out must not shrink all others.
   const sorted = values.slice().sort();
   const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))];
   const [low, high] = [at(0.005), at(0.995)];
-  return values.map((value) => Math.min(1, Math.max(0, (value - low) / (high - low || 1))));
+  const within = (beyond: number) => margin * (1 - beyond / (beyond + 0.2));
+  return values.map((value) => {
+    const share = (value - low) / (high - low || 1);
+    if (share < 0) return within(-share);
+    return share > 1 ? 1 - within(share - 1) : margin + (1 - 2 * margin) * share;
+  });
 }
