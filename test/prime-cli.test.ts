@@ -100,7 +100,7 @@ describe.runIf(runtime)('umbel with prime', () => {
     const removed = await umbel('labels', 'remove', 'v', '--model', 'model', '--json');
     expect(JSON.parse(removed.stdout)).toEqual({ removed: ['v'], labels: 6 });
     expect(await first('the pepper of 2')).toBe('l3');
-  }, 60_000);
+  }, 300_000);
 
   it('lends its vectors to a tree, which then goes without it, also over HTTP', async () => {
     const lend = ['train', '--train', 'train.jsonl', '--vectors', 'model', '--out', 'both', '--json'];
@@ -132,5 +132,5 @@ describe.runIf(runtime)('umbel with prime', () => {
     const wrong = await umbel('train', '--train', 'train.jsonl', '--vectors', 'tree', '--out', 'other');
     expect(wrong.stderr).toContain('vectors must come from a model that has them, like prime, got "tree"');
     expect(wrong.code).toBe(2);
-  }, 60_000);
+  }, 300_000);
 });
