@@ -1,5 +1,5 @@
-// Writes the README's "Measured" section from the files in bench/results; a test compares the two. Run from the
-// project's folder.
+// Writes docs/measured.md, and the headlines in the README, from the files in bench/results; a test compares them. Run
+// from the project's folder.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Mean, means } from './figures.ts';
@@ -99,12 +99,31 @@ interface ServeResults {
 
 const markers = ['<!-- measured: npm run bench:report -->', '<!-- end of measured -->'] as const;
 
-/** The section's text for the results in a folder. */
-export function measured(results: string): string {
-  const read = <T>(name: string): T | undefined => {
+const reader =
+  (results: string) =>
+  <T>(name: string): T | undefined => {
     const path = join(results, `${name}.json`);
     return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
   };
+
+/** The size of random groups that the README tells of. */
+const headlineSize = '10';
+
+/** What the README tells of the results in a folder: the tree beside its peer, and training from groups. */
+export function headlines(results: string): string {
+  const read = reader(results);
+  const [tree, eagle] = [read<TreeResults>('tree'), read<{ rows: EagleRow[] }>('eagle-random')];
+  const told = eagle?.rows.filter(
+    ({ groups, merge }) => merge === 'list' && ['none', headlineSize].includes(groups),
+  );
+  return [tree && treeSection(tree), told && eagleSection(told, eagleTables[0])]
+    .filter((section) => section !== undefined)
+    .join('\n\n');
+}
+
+/** All that was measured, for the results in a folder. */
+export function measured(results: string): string {
+  const read = reader(results);
   const trees = ['tree', 'tree-synthetic', 'tree-same-cost'].map((name) => read<TreeResults>(name));
   const [text, split] = [read<TextResults>('tfidf'), read<SplitResults>('stratify')];
   const growth = read<GrowthResults>('growth');
@@ -421,17 +440,22 @@ const serveSection = ({ full, steady, overload, after }: ServeResults) =>
   `most ${overload.resident.mostMB.map((mb) => mb.toFixed(0)).join(', ')} MB. Right after, 8 clients had ` +
   `${thousands(after.perSecond)} answers per second, 99% within ${after.milliseconds.p99} ms.`;
 
-/** The part of the README between the markers. */
-export function measuredPart(readme: string): string {
-  const [start, end] = [readme.indexOf(markers[0]) + markers[0].length, readme.indexOf(markers[1])];
-  return readme.slice(start, end).trim();
+/** A page as what stands before, between and after the markers. */
+function parts(page: string): [string, string, string] {
+  const [start, end] = [page.indexOf(markers[0]) + markers[0].length, page.indexOf(markers[1])];
+  return [page.slice(0, start), page.slice(start, end), page.slice(end)];
 }
+export const measuredPart = (page: string): string => parts(page)[1].trim();
+
+/** The pages that quote results, and what they quote. */
+export const pages = [
+  { file: 'README.md', quote: headlines },
+  { file: join('docs', 'measured.md'), quote: measured },
+];
 
 if (process.argv[1]?.endsWith('report.js')) {
-  const readme = readFileSync('README.md', 'utf8');
-  const section = measured(join('bench', 'results'));
-  writeFileSync(
-    'README.md',
-    readme.replace(measuredPart(readme), () => section),
-  );
+  for (const { file, quote } of pages) {
+    const [before, , after] = parts(readFileSync(file, 'utf8'));
+    writeFileSync(file, `${before}\n\n${quote(join('bench', 'results'))}\n\n${after}`);
+  }
 }
