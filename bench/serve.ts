@@ -105,11 +105,12 @@ server.kill();
 await once(server, 'exit');
 
 // Short queues, so that refusing is part of what is measured.
+const overloadRate = Math.round(2 * full.perSecond);
 const second = await startServer('--queue', '100', '--requests', '200');
 const overload = load(second.url, requests, {
   connections: 400,
   duration: Number(flags.duration),
-  overallRate: 2 * full.perSecond,
+  overallRate: overloadRate,
 });
 const memory = await watchMemory(second.server.pid, overload);
 const over = summary(await overload);
@@ -125,7 +126,7 @@ const result = {
   threads: Number(flags.threads),
   full,
   steady: { rate: Number(flags.rate), ...steady },
-  overload: { seconds: Number(flags.duration), rate: 2 * full.perSecond, ...over, resident },
+  overload: { seconds: Number(flags.duration), rate: overloadRate, ...over, resident },
   after,
 };
 await mkdir(dirname(flags.out), { recursive: true });
