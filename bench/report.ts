@@ -109,14 +109,19 @@ const reader =
 /** The size of random groups that the README tells of. */
 const headlineSize = '10';
 
-/** What the README tells of the results in a folder: the tree beside its peer, and training from groups. */
+/** What the README tells of the results in a folder: the tree beside its peer, training from groups, serving. */
 export function headlines(results: string): string {
   const read = reader(results);
   const [tree, eagle] = [read<TreeResults>('tree'), read<{ rows: EagleRow[] }>('eagle-random')];
   const told = eagle?.rows.filter(
     ({ groups, merge }) => merge === 'list' && ['none', headlineSize].includes(groups),
   );
-  return [tree && treeSection(tree), told && eagleSection(told, eagleTables[0])]
+  const served = read<ServeResults>('serve');
+  return [
+    tree && treeSection(tree),
+    told && eagleSection(told, eagleTables[0]),
+    served && serveSection(served),
+  ]
     .filter((section) => section !== undefined)
     .join('\n\n');
 }
