@@ -21,7 +21,7 @@ const heldOutShare = 0.25;
 
 /**
  * The best method, and why in words. Candidates come in the order in which ties are decided; closer than the standard
- * error of what was seen, they are tied.
+ * error over the groups that were asked about, they are tied.
  */
 export async function chooseMethod<M extends string>(
   x: Csr,
@@ -45,7 +45,7 @@ export async function chooseMethod<M extends string>(
     found.push({ method, hits: await recognised(parts, labels, context) });
   }
   const most = Math.max(...found.map(({ hits }) => hits));
-  const tie = 1 / Math.sqrt(4 * Math.max(1, nnz(parts.test.groups.members)));
+  const tie = 1 / Math.sqrt(4 * Math.max(1, parts.test.groups.members.rows));
   const best = found.find(({ hits }) => hits >= most - tie) ?? found[0];
   const shown = found.map(({ method, hits }) => `${method} ${(100 * hits).toFixed(1)}`).join(', ');
   reasons.push(`labels recognised in groups not learnt from, beyond chance, %: ${shown}`);
