@@ -20,8 +20,8 @@ const enoughRows = 8000;
 const heldOutShare = 0.25;
 
 /**
- * The best method, and why in words. Candidates come in the order in which ties are decided; closer than the standard
- * error over the groups that were asked about, they are tied.
+ * The best method, and why in words. Candidates come in the order in which ties are decided; where what one has
+ * before the other may be chance, they are tied.
  */
 export async function chooseMethod<M extends string>(
   x: Csr,
@@ -39,15 +39,14 @@ export async function chooseMethod<M extends string>(
     return { method: candidates[0].method, reasons };
   }
   const parts = split(x, groups, context.seed);
-  const found: { method: M; hits: number }[] = [];
+  const found: { method: M; hits: Hits }[] = [];
   for (const { method, impute } of candidates) {
     const labels = await impute(parts.train.x, parts.train.groups);
     found.push({ method, hits: await recognised(parts, labels, context) });
   }
-  const most = Math.max(...found.map(({ hits }) => hits));
-  const tie = 1 / Math.sqrt(4 * Math.max(1, parts.test.groups.members.rows));
-  const best = found.find(({ hits }) => hits >= most - tie) ?? found[0];
-  const shown = found.map(({ method, hits }) => `${method} ${(100 * hits).toFixed(1)}`).join(', ');
+  const most = found.reduce((first, other) => (kappa(other.hits) > kappa(first.hits) ? other : first));
+  const best = found.find(({ hits }) => isTied(hits, most.hits)) ?? most;
+  const shown = found.map(({ method, hits }) => `${method} ${(100 * kappa(hits)).toFixed(1)}`).join(', ');
   reasons.push(`labels recognised in groups not learnt from, beyond chance, %: ${shown}`);
   reasons.push(`so ${best.method}`);
   return { method: best.method, reasons };
@@ -89,35 +88,52 @@ function split(x: Csr, { members, labels }: GroupParts, seed: number): { train: 
   return { train, test };
 }
 
-/**
- * How often a member's best label is one of its group's, less what chance would give, over the most that there is to
- * win (Cohen's kappa): summed before it is divided, since a label that nearly all groups carry wins next to nothing.
- */
+/** Of each group asked about: how often a member's best label was its group's less chance, and the most possible. */
+interface Hits {
+  won: Float64Array;
+  most: Float64Array;
+}
+
+const total = (numbers: Float64Array) => numbers.reduce((sum, number) => sum + number, 0);
+
+/** Cohen's: summed before it is divided, since a label that nearly all groups carry wins next to nothing. */
+const kappa = ({ won, most }: Hits): number => (total(most) === 0 ? 0 : total(won) / total(most));
+
+/** Whether `hits` are within a standard error of `best`, over groups, since members of one go together. */
+function isTied(hits: Hits, best: Hits): boolean {
+  const pull = ({ won, most }: Hits, of: number, group: number) =>
+    (won[group] - of * most[group]) / Math.max(1e-9, total(most));
+  const [own, other] = [kappa(hits), kappa(best)];
+  let square = 0;
+  for (let group = 0; group < hits.won.length; group++)
+    square += (pull(best, other, group) - pull(hits, own, group)) ** 2;
+  return other - own <= Math.sqrt(square);
+}
+
 async function recognised(
   { train, test }: { train: Part; test: Part },
   labels: Pattern,
   context: Context,
-): Promise<number> {
-  if (labels.indices.length === 0 || nnz(test.groups.members) === 0) return 0;
+): Promise<Hits> {
+  const groups = test.groups.members.rows;
+  const hits: Hits = { won: new Float64Array(groups), most: new Float64Array(groups) };
+  if (labels.indices.length === 0) return hits;
   const tree = await findLearner('tree');
   const vocabulary = Vocabulary.numbered(labels.cols);
   const set = { rows: train.x.rows, labels, vocabulary, features: { sparse: train.x } };
   const model = await tree.train(set, parseOptions(tree.options), { ...context, progress: quiet });
   const ranking = await model.predict({ sparse: test.x }, { top: 1, threads: context.threads });
   const shares = carriedShares(train.groups.labels);
-  let [won, most] = [0, 0];
-  for (let group = 0; group < test.groups.members.rows; group++) {
+  for (let group = 0; group < groups; group++) {
     const carried = new Set(rowIndices(test.groups.labels, group));
     for (const row of rowIndices(test.groups.members, group)) {
       const [label] = rowIndices(ranking, row);
-      if (label === undefined) most++;
-      else {
-        won += (carried.has(label) ? 1 : 0) - shares[label];
-        most += 1 - shares[label];
-      }
+      const chance = label === undefined ? 0 : shares[label];
+      hits.won[group] += (carried.has(label) ? 1 : 0) - chance;
+      hits.most[group] += 1 - chance;
     }
   }
-  return most === 0 ? 0 : won / most;
+  return hits;
 }
 
 /** Of each label, the share of groups that carry it. */
