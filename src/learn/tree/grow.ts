@@ -68,7 +68,7 @@ export async function growTrees(
 }
 
 /** Passes over the rows when levels are trained only to see where labels belong. */
-const draftPasses = 2;
+const draftPasses = 3;
 
 /**
  * Trains the levels above the labels, puts the labels where these levels look for them, and starts again with the
