@@ -75,7 +75,8 @@ const experiments: Record<
 };
 
 type Figures = Record<string, number>;
-interface Row {
+/** Of one method on one kind of groups. */
+export interface EagleRow {
   set: string;
   merge: string;
   groups: string;
@@ -139,8 +140,8 @@ async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed
 }
 
 /** Calls `keep` with the rows of each kind of groups as they are done. */
-async function runSet(set: RealSet, keep: (rows: Row[]) => Promise<void>): Promise<void> {
-  const row = (groups: string, method: string, figures: Figures[], chosen?: string[]): Row => {
+async function runSet(set: RealSet, keep: (rows: EagleRow[]) => Promise<void>): Promise<void> {
+  const row = (groups: string, method: string, figures: Figures[], chosen?: string[]): EagleRow => {
     const { merge } = flags;
     return { set: set.name, merge, groups, method, seeds, figures: means(figures), chosen };
   };
@@ -168,13 +169,13 @@ async function runSet(set: RealSet, keep: (rows: Row[]) => Promise<void>): Promi
   }
 }
 
-function say({ set, groups, method, figures, chosen }: Row): void {
+function say({ set, groups, method, figures, chosen }: EagleRow): void {
   const shown = ['P@1', 'P@3', 'P@5'].map((k) => `${figures[k].mean} ± ${figures[k].deviation}`).join('  ');
   console.log(`${set}, groups ${groups}, ${method.padEnd(10)}  ${shown}  ${chosen?.join() ?? ''}`);
 }
 
 /** What each method loses at P@1, by what is varied; what is not a size is drawn one beside the other. */
-function lostPlot(set: string, rows: Row[]): string {
+function lostPlot(set: string, rows: EagleRow[]): string {
   const own = rows.filter((row) => row.set === set && row.merge === 'list' && row.groups !== 'none');
   const values = [...new Set(own.map((row) => row.groups))];
   const curves = methods.map((method) => ({
@@ -192,18 +193,18 @@ function lostPlot(set: string, rows: Row[]): string {
   });
 }
 
-const order = (row: Row) => [
+const order = (row: EagleRow) => [
   setNames.indexOf(row.set),
   row.merge === 'list' ? 0 : 1,
   row.groups === 'none' ? -1 : Number(row.groups),
   ['oracle', ...methods].indexOf(row.method),
 ];
-const byOrder = (a: Row, b: Row) => {
+const byOrder = (a: EagleRow, b: EagleRow) => {
   const [left, right] = [order(a), order(b)];
   const first = left.findIndex((value, i) => value !== right[i]);
   return first < 0 ? 0 : left[first] < right[first] ? -1 : 1;
 };
-const keyOf = (row: Row) => [row.set, row.merge, row.groups, row.method].join();
+const keyOf = (row: EagleRow) => [row.set, row.merge, row.groups, row.method].join();
 
 const experiment = experiments[flags.experiment];
 if (!experiment) throw new Error(`experiment must be one of ${Object.keys(experiments).join(', ')}`);
@@ -211,9 +212,9 @@ const [folder = ''] = positionals;
 await mkdir(flags.out, { recursive: true });
 const file = join(flags.out, `eagle-${flags.name ?? flags.experiment}`);
 
-async function keepRows(set: string, measured: Row[]): Promise<void> {
+async function keepRows(set: string, measured: EagleRow[]): Promise<void> {
   for (const row of measured) say(row);
-  const earlier: Row[] = existsSync(`${file}.json`)
+  const earlier: EagleRow[] = existsSync(`${file}.json`)
     ? JSON.parse(await readFile(`${file}.json`, 'utf8')).rows
     : [];
   const again = new Set(measured.map(keyOf));

@@ -1,4 +1,4 @@
-// The README's tables of `bench/prime.ts` and `bench/search.ts`, from what they keep.
+// The tables of `bench/prime.ts` and `bench/search.ts`, from what they keep.
 import { type Mean, means } from './figures.ts';
 
 type Figures = Record<string, number>;

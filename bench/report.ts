@@ -2,8 +2,10 @@
 // from the project's folder.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { EagleRow } from './eagle.ts';
 import { type Mean, means } from './figures.ts';
 import type { GmvaeRun } from './gmvae.ts';
+import { eagleSection, eagleTables } from './report-eagle.ts';
 import { type PrimeResults, primeSections, type SearchResults, searchSection } from './report-prime.ts';
 
 interface Figures {
@@ -349,80 +351,6 @@ function bagCell(rows: BagResults['rows']): string {
   const notes = [best[0].method === 'none' ? '' : taus, seeds.length > 1 ? `${seeds.length} seeds` : ''];
   const shown = notes.filter(Boolean).join('; ');
   return `${mean.toFixed(2)}${shown && ` (${shown})`}`;
-}
-
-/** Rows of `bench/eagle.ts`. */
-interface EagleRow {
-  set: string;
-  merge: string;
-  groups: string;
-  method: string;
-  seeds: number[];
-  figures: Record<string, Mean>;
-  chosen?: string[];
-}
-
-const eagleTables: { name: string; title: string; groups: string }[] = [
-  {
-    name: 'random',
-    title: '**Training from group labels**: groups of random samples',
-    groups: 'size',
-  },
-  {
-    name: 'clustered',
-    title: '**Training from group labels**: groups of like samples (balanced 2-means)',
-    groups: 'size about',
-  },
-  {
-    name: 'noise',
-    title: '**Training from group labels**: like samples, about 16 to a group, clustered after noise',
-    groups: 'noise',
-  },
-  {
-    name: 'parts',
-    title: '**What the parts of eagle-plus bring**: random groups',
-    groups: 'size',
-  },
-];
-
-/** One line for each kind of groups, one column for each method. */
-function eagleSection(rows: EagleRow[], { title, groups }: { title: string; groups: string }): string {
-  const measured = rows.filter((row) => row.groups !== 'none');
-  const methods = [...new Set(measured.map((row) => row.method))];
-  const kinds = [...new Set(measured.map((row) => JSON.stringify([row.set, row.merge, row.groups])))];
-  const lines = kinds.map((kind) => {
-    const [set, merge, size] = JSON.parse(kind);
-    const of = (method: string) =>
-      measured.find(
-        (row) => row.set === set && row.merge === merge && row.groups === size && row.method === method,
-      );
-    const oracle = rows.find((row) => row.set === set && row.method === 'oracle');
-    const seeds = Math.max(...methods.map((method) => of(method)?.seeds.length ?? 0));
-    const cells = [oracle, ...methods.map(of)].map(precisionCell);
-    const closed = ['P@1', 'P@5'].map((k) => closedShare(k, of('eagle'), of('eagle-plus'), oracle));
-    return [set, merge, size, seeds, ...cells, closed.join(' / ')].join(' | ');
-  });
-  return [
-    `${title}; P@1 / P@3 / P@5, the first with its standard deviation over seeds, with the tree. The last column is how much ` +
-      "of the way from `eagle` to knowing every sample's labels (`oracle`) `eagle-plus` goes, % at P@1 / P@5.",
-    '',
-    `| data | merge | ${groups} | seeds | oracle | ${methods.join(' | ')} | gap closed |`,
-    `| --- | --- | --- | --- | --- |${' --- |'.repeat(methods.length)} --- |`,
-    ...lines.map((line) => `| ${line} |`),
-  ].join('\n');
-}
-
-function precisionCell(row: EagleRow | undefined): string {
-  if (!row) return '';
-  const [first, third, fifth] = ['P@1', 'P@3', 'P@5'].map((k) => row.figures[k]);
-  const spread = row.seeds.length > 1 ? ` ± ${first.deviation.toFixed(1)}` : '';
-  return `${first.mean.toFixed(1)}${spread} / ${third.mean.toFixed(1)} / ${fifth.mean.toFixed(1)}`;
-}
-
-function closedShare(k: string, from?: EagleRow, to?: EagleRow, oracle?: EagleRow): string {
-  if (!from || !to || !oracle) return '';
-  const gap = oracle.figures[k].mean - from.figures[k].mean;
-  return gap < 0.5 ? '-' : ((100 * (to.figures[k].mean - from.figures[k].mean)) / gap).toFixed(0);
 }
 
 const textSection = (r: TextResults) =>

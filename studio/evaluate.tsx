@@ -1,6 +1,6 @@
 // Measuring a model on a test file of the reader's: only then it is known how good its labels and scores are.
 import { useState } from 'preact/hooks';
-import { Field, Trouble, Working } from './parts.tsx';
+import { ColumnsField, Field, Trouble, Working } from './parts.tsx';
 import { useStudio } from './use.ts';
 
 const formatOf: Record<string, 'jsonl' | 'csv' | 'tsv' | 'svmlight' | 'xmc'> = {
@@ -42,13 +42,11 @@ export function Evaluate(props: {
           <Field name="Test file (JSONL, CSV, TSV)">
             <input type="file" onChange={({ currentTarget }) => send(currentTarget.files?.[0])} />
           </Field>
-          <Field name="Columns of a table" help="First, where they are not called text and labels.">
-            <input
-              value={columns}
-              placeholder="text=title,labels=subjects"
-              onInput={({ currentTarget }) => setColumns(currentTarget.value)}
-            />
-          </Field>
+          <ColumnsField
+            help="First, where they are not called text and labels."
+            value={columns}
+            change={setColumns}
+          />
         </div>
       )}
       {state instanceof Error && <Trouble error={state} />}

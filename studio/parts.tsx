@@ -209,3 +209,24 @@ export const NoModel = () => (
     </p>
   </Empty>
 );
+
+/** Which columns of a table hold the texts and the labels. */
+export function ColumnsField({
+  help,
+  value,
+  change,
+}: {
+  help: string;
+  value: string;
+  change: (columns: string) => void;
+}) {
+  return (
+    <Field name="Columns of a table" help={help}>
+      <input
+        value={value}
+        placeholder="text=title,labels=subjects"
+        onInput={({ currentTarget }) => change(currentTarget.value)}
+      />
+    </Field>
+  );
+}

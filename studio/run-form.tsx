@@ -1,7 +1,7 @@
 // The form of a run, made from what the server says about its learners' options.
 import { useState } from 'preact/hooks';
 import type { DataEntry, LearnerList, RunSpec } from '../src/client.ts';
-import { Empty, Field, Pending, Select, Trouble, Working } from './parts.tsx';
+import { ColumnsField, Empty, Field, Pending, Select, Trouble, Working } from './parts.tsx';
 import { useAnswer, useStudio } from './use.ts';
 
 type Learner = LearnerList['learners'][number];
@@ -224,13 +224,7 @@ function Upload({ data, onDone }: { data: DataEntry[]; onDone(): void }) {
           these names.
         </p>
         <div class="fields">
-          <Field name="Columns of a table" help="Where they have other names.">
-            <input
-              value={columns}
-              placeholder="text=title,labels=subjects"
-              onInput={({ currentTarget }) => setColumns(currentTarget.value)}
-            />
-          </Field>
+          <ColumnsField help="Where they have other names." value={columns} change={setColumns} />
           <Field name="File">
             <input type="file" onChange={({ currentTarget }) => send(currentTarget.files?.[0])} />
           </Field>
