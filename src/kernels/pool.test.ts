@@ -2,9 +2,10 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { threadId } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UmbelError } from '../errors.ts';
-import { Pool, runJobs, runThread, type Task } from './pool.ts';
+import { Pool, type RunOptions, runJobs, runThread, type Task } from './pool.ts';
 
 let folder: string;
 let module: string;
@@ -27,6 +28,10 @@ beforeAll(async () => {
      export const broken = () => { throw new UmbelError('usage', 'setup must be right'); };
      export const who = () => () => threadId;
      export const sleep = () => (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+     export const nap = (ms) => () => {
+       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+       return threadId;
+     };
      export const count = (to) => async (_, report) => {
        for (let i = 0; i < to; i++) {
          report(i);
@@ -51,20 +56,38 @@ const task = <Setup, Job, Result>(name: string): Task<Setup, Job, Result> => ({ 
 const times = () => task<number, number, number>('times');
 const manyJobs = Array.from({ length: 40 }, (_, i) => i);
 
-describe.each([1, 3])('a pool of %i', (threads) => {
+describe.each([
+  { threads: 1, here: false },
+  { threads: 3, here: false },
+  { threads: 3, here: true },
+])('a pool of $threads, one of them the caller: $here', ({ threads, here }) => {
+  async function run<Setup, Job, Result>(
+    task: Task<Setup, Job, Result>,
+    setup: Setup,
+    jobs: Iterable<Job>,
+    options?: RunOptions<Result>,
+  ): Promise<Result[]> {
+    const pool = new Pool(threads, { here });
+    try {
+      return await pool.run(task, setup, jobs, options);
+    } finally {
+      await pool.close();
+    }
+  }
+
   it('returns results in job order', async () => {
-    const results = await runJobs(times(), 3, manyJobs, { threads });
+    const results = await run(times(), 3, manyJobs);
     expect(results).toEqual(manyJobs.map((x) => 3 * x));
   });
 
   it('tells of every result once', async () => {
     const seen: number[][] = [];
-    await runJobs(times(), 2, manyJobs, { threads, onResult: (result, index) => seen.push([index, result]) });
+    await run(times(), 2, manyJobs, { onResult: (result, index) => seen.push([index, result]) });
     expect(seen.sort(([a], [b]) => a - b)).toEqual(manyJobs.map((x) => [x, 2 * x]));
   });
 
   it('does nothing when there are no jobs', async () => {
-    expect(await runJobs(times(), 2, [], { threads })).toEqual([]);
+    expect(await run(times(), 2, [])).toEqual([]);
   });
 
   it('makes the jobs of a generator only as they are needed', async () => {
@@ -75,31 +98,31 @@ describe.each([1, 3])('a pool of %i', (threads) => {
         yield made;
       }
     }
-    await runJobs(times(), 1, jobs(), { threads, onResult: () => done++ });
+    await run(times(), 1, jobs(), { onResult: () => done++ });
     expect(done).toBe(50);
-    expect(ahead).toBeLessThanOrEqual(threads + 2);
+    expect(ahead).toBeLessThanOrEqual((here ? 2 * threads : threads) + 2);
   });
 
   it('throws the error of a job as it was', async () => {
-    const failure = runJobs(times(), 2, [1, 2, -5, 3], { threads });
+    const failure = run(times(), 2, [1, 2, -5, 3]);
     await expect(failure).rejects.toMatchObject({
       name: 'UmbelError',
       code: 'input',
       rule: 'x must not be negative',
       detail: { value: -5, line: 3 },
     });
-    await expect(runJobs(times(), 2, [1, 404], { threads })).rejects.toThrow(new RangeError('no such x'));
+    await expect(run(times(), 2, [1, 404])).rejects.toThrow(new RangeError('no such x'));
   });
 
   it('throws the error of a setup', async () => {
-    await expect(runJobs(task('broken'), 0, [1, 2], { threads })).rejects.toMatchObject({ code: 'usage' });
+    await expect(run(task('broken'), 0, [1, 2])).rejects.toMatchObject({ code: 'usage' });
   });
 
   it('throws what a listener throws', async () => {
     const onResult = () => {
       throw new Error('listener');
     };
-    await expect(runJobs(times(), 2, [1, 2], { threads, onResult })).rejects.toThrow('listener');
+    await expect(run(times(), 2, [1, 2], { onResult })).rejects.toThrow('listener');
   });
 
   it('stops when cancelled', async () => {
@@ -109,16 +132,15 @@ describe.each([1, 3])('a pool of %i', (threads) => {
       done++;
       controller.abort();
     };
-    const sleeping = runJobs(task('sleep'), 0, Array(200).fill(20), {
-      threads,
+    const sleeping = run(task('sleep'), 0, Array(200).fill(20), {
       signal: controller.signal,
       onResult,
     });
     await expect(sleeping).rejects.toMatchObject({ code: 'cancelled' });
     expect(done).toBeLessThan(20);
-    await expect(runJobs(times(), 1, [1, 2], { threads, signal: AbortSignal.abort() })).rejects.toMatchObject(
-      { code: 'cancelled' },
-    );
+    await expect(run(times(), 1, [1, 2], { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'cancelled',
+    });
   });
 });
 
@@ -144,6 +166,17 @@ it('runs where it is installed, also below a folder called src', async () => {
 
 it('a worker that dies is an error, not a silence', async () => {
   await expect(runJobs(times(), 2, [1, 500, 3], { threads: 2 })).rejects.toThrow('ended with code 7');
+});
+
+it('the caller works beside the others where it may', async () => {
+  const pool = new Pool(2, { here: true });
+  try {
+    const ids = new Set(await pool.run(task<number, number, number>('nap'), 5, Array(20).fill(0)));
+    expect(ids.size).toBe(2);
+    expect(ids.has(threadId)).toBe(true);
+  } finally {
+    await pool.close();
+  }
 });
 
 it('threads live from run to run and can be used after a failure', async () => {

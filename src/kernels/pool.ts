@@ -30,19 +30,25 @@ export interface RunOptions<Result> {
   ahead?: number;
 }
 
+export interface PoolOptions {
+  resourceLimits?: ResourceLimits;
+  /** The caller's thread is one of them, which saves starting one. For short work, since it can do nothing else then. */
+  here?: boolean;
+}
+
 /** Threads that stay alive from one run to the next. One run at a time. */
 export class Pool {
   readonly threads: number;
   readonly #workers: Worker[] = [];
-  readonly #resourceLimits: ResourceLimits | undefined;
+  readonly #options: PoolOptions;
   /** Why a thread did not start. */
   #broken: unknown;
 
   /** The threads start at once, so that they are there when the caller has made its first jobs. */
-  constructor(threads: number, resourceLimits?: ResourceLimits) {
+  constructor(threads: number, options: PoolOptions = {}) {
     this.threads = threads;
-    this.#resourceLimits = resourceLimits;
-    for (let lane = 0; threads > 1 && lane < threads; lane++) this.#worker(lane).unref();
+    this.#options = options;
+    if (threads > 1) for (let lane = 0; lane < this.#lanes; lane++) this.#worker(lane).unref();
   }
 
   /** Runs all jobs and returns their results in job order. Jobs may be a generator: they are made as needed. */
@@ -55,13 +61,7 @@ export class Pool {
     checkCancelled(options.signal);
     const queue = new Queue(jobs, options);
     if (this.threads <= 1 || queue.pending <= 1) {
-      const work = await prepare(task, setup);
-      for (let entry = queue.take(); entry; entry = queue.take()) {
-        queue.refill();
-        queue.finish(entry.index, work(entry.job));
-        await breathe();
-        checkCancelled(options.signal);
-      }
+      await workHere(task, setup, queue, options.signal);
       return queue.results;
     }
     try {
@@ -83,7 +83,7 @@ export class Pool {
     task: Task<Setup, Job, Result>,
     setup: Setup,
     queue: Queue<Job, Result>,
-    { signal, ahead = 0 }: RunOptions<Result>,
+    { signal, ahead = this.#options.here ? 1 : 0 }: RunOptions<Result>,
   ): Promise<unknown> {
     if (this.#broken) throw this.#broken;
     const ended = new AbortController();
@@ -93,12 +93,13 @@ export class Pool {
     });
     const order = prepareOrder(task, setup);
     const lanes: Promise<void>[] = [];
-    while (lanes.length < this.threads && queue.pending > 0) {
+    while (lanes.length < this.#lanes && queue.pending > 0) {
       const worker = this.#worker(lanes.length);
       worker.ref();
       worker.postMessage(order);
       lanes.push(runLane(worker, queue, ahead, ended.signal));
     }
+    if (this.#options.here) lanes.push(workHere(task, setup, queue, ended.signal));
     return Promise.race([cancelled, Promise.all(lanes)]).finally(() => {
       ended.abort();
       // Idle threads do not keep the process alive.
@@ -106,8 +107,13 @@ export class Pool {
     });
   }
 
+  /** Threads beside the caller's. */
+  get #lanes(): number {
+    return this.#options.here ? this.threads - 1 : this.threads;
+  }
+
   #worker(lane: number): Worker {
-    const resourceLimits = this.#resourceLimits;
+    const { resourceLimits } = this.#options;
     this.#workers[lane] ??= new Worker(workerFile(), { resourceLimits }).once('error', (error) => {
       this.#broken = error;
     });
@@ -169,6 +175,22 @@ class Queue<Job, Result> {
   finish(index: number, result: Result): void {
     this.results[index] = result;
     this.#onResult?.(result, index);
+  }
+}
+
+/** Works on the caller's thread until the queue is empty, with a pause between jobs. */
+async function workHere<Setup, Job, Result>(
+  task: Task<Setup, Job, Result>,
+  setup: Setup,
+  queue: Queue<Job, Result>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const work = await prepare(task, setup);
+  for (let entry = queue.take(); entry; entry = queue.take()) {
+    queue.refill();
+    queue.finish(entry.index, work(entry.job));
+    await breathe();
+    checkCancelled(signal);
   }
 }
 

@@ -13,6 +13,10 @@ export const widthOf = ({ sparse, dense }: Features): Width => ({
 export const inputRows = ({ sparse, dense, texts, bags }: Features): number =>
   (bags ?? sparse ?? dense)?.rows ?? texts?.length ?? 0;
 
+/** How many numbers they hold, zeros of dense ones too. */
+export const entriesOf = ({ sparse, dense }: Features): number =>
+  (sparse?.indices.length ?? 0) + (dense ? dense.rows * dense.cols : 0);
+
 /** Rows of length one, sparse and dense parts each on their own; zero rows stay zero. */
 export function unitFeatures({ sparse, dense }: Features): Features {
   return { sparse: sparse && unitRows(sparse), dense: dense && unitDenseRows(dense) };

@@ -131,7 +131,7 @@ function finder(kind: string, tensors: Tensors): Find {
   };
 }
 
-const floats = ({ data }: Tensor): Float32Array => Float32Array.from(data);
+const floats = ({ data }: Tensor): Float32Array => new Float32Array(data);
 
 /** BERT adds a vector for the first of two texts to every place; ours has it in the places. */
 function placesOf({ shape }: Value, find: Find): Float32Array {

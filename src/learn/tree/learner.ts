@@ -4,7 +4,7 @@ import type { Features } from '../../data/dataset.ts';
 import { badUsage } from '../../errors.ts';
 import type { Pattern } from '../../math/csr.ts';
 import { choice, flag, integer, number, type OptionsOf } from '../../options.ts';
-import { joinFeatures, unitFeatures, widthOf } from '../features.ts';
+import { entriesOf, joinFeatures, unitFeatures, widthOf } from '../features.ts';
 import type { Learner, TrainContext } from '../learner.ts';
 import { estimateTree } from './estimate.ts';
 import { loadTree, treeModel } from './model.ts';
@@ -161,8 +161,10 @@ const shapeOf = ({ cols }: Pattern, { trees, flatSize, copies }: ReturnType<type
 
 /** Sparse entries from which on the memory that training leaves behind is worth looking for. */
 const manyEntries = 1 << 22;
+/** Entries times labels up to which training takes about half a second, and starting threads a good part of it. */
+const smallWork = 1 << 27;
 /** The threads work in memory of ours; what they make for themselves is little, and may be collected often. */
-const threadLimits = { maxYoungGenerationSizeMb: 2 };
+const resourceLimits = { maxYoungGenerationSizeMb: 2 };
 
 async function grow(
   features: Features,
@@ -174,7 +176,8 @@ async function grow(
   const { collectGarbage, Pool } = await import('../../kernels/pool.ts');
   // What reading left behind goes before more is asked for.
   collectGarbage();
-  const pool = new Pool(context.threads, threadLimits);
+  const here = entriesOf(features) * labels.cols < smallWork;
+  const pool = new Pool(context.threads, { resourceLimits, here });
   const x = joinFeatures(unitFeatures(features));
   try {
     const { growTrees } = await import('./grow.ts');

@@ -92,14 +92,14 @@ export function levelTensors({ shape, chunkStart, features, rowStart, children, 
     nodes: vector(shape.indices.slice()),
     'chunk-start': vector(chunkStart.slice()),
     features: vector(narrow(features)),
-    counts: vector(narrow(rowStart.subarray(1).map((end, row) => end - rowStart[row]))),
+    counts: vector(narrow(differences(rowStart))),
     children: vector(narrow(children)),
     values: vector(values.slice()),
   };
 }
 
 export function levelFrom(tensors: Tensors): Level {
-  const u32 = (name: string) => Uint32Array.from(tensors[name].data);
+  const u32 = (name: string) => new Uint32Array(tensors[name].data);
   const [indptr, indices, counts] = [u32('node-start'), u32('nodes'), u32('counts')];
   const rowStart = new Uint32Array(counts.length + 1);
   for (let row = 0; row < counts.length; row++) rowStart[row + 1] = rowStart[row] + counts[row];
@@ -109,7 +109,7 @@ export function levelFrom(tensors: Tensors): Level {
     chunkStart: u32('chunk-start'),
     features: u32('features'),
     rowStart,
-    children: Uint16Array.from(tensors.children.data),
+    children: new Uint16Array(tensors.children.data),
     values: tensors.values.data as Float32Array,
   };
 }
@@ -117,6 +117,12 @@ export function levelFrom(tensors: Tensors): Level {
 function narrow(list: Uint32Array | Uint16Array): TensorData {
   let largest = 0;
   for (let i = 0; i < list.length; i++) if (list[i] > largest) largest = list[i];
-  if (largest < 256) return Uint8Array.from(list);
-  return largest < 65536 ? Uint16Array.from(list) : Uint32Array.from(list);
+  if (largest < 256) return new Uint8Array(list);
+  return largest < 65536 ? new Uint16Array(list) : new Uint32Array(list);
+}
+
+function differences(starts: Uint32Array): Uint32Array {
+  const sizes = new Uint32Array(starts.length - 1);
+  for (let i = 0; i < sizes.length; i++) sizes[i] = starts[i + 1] - starts[i];
+  return sizes;
 }
