@@ -84,12 +84,12 @@ describe('auto', () => {
   });
 
   it('gives all members all labels where groups are families and say no counts', async () => {
-    const { sparse, labels } = words(800, 6);
+    const { sparse, labels } = words(1600, 6);
     const byLabel = new CsrBuilder('binary');
-    const rows = Array.from({ length: 800 }, (_, row) => row);
+    const rows = Array.from({ length: 1600 }, (_, row) => row);
     rows.sort((a, b) => rowIndices(labels, a)[0] - rowIndices(labels, b)[0]);
-    for (let at = 0; at < 800; at += 5) byLabel.add(rows.slice(at, at + 5).sort((a, b) => a - b));
-    const groups = groupRows(byLabel.pattern(800), labels, 'set');
+    for (let at = 0; at < 1600; at += 5) byLabel.add(rows.slice(at, at + 5).sort((a, b) => a - b));
+    const groups = groupRows(byLabel.pattern(1600), labels, 'set');
     const o = parseOptions(imputeOptions, { method: 'auto' });
     const { method } = await impute({ sparse }, groups, o, context);
     expect(method).toBe('baseline');

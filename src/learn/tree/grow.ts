@@ -58,7 +58,8 @@ export async function growTrees(
   const trees: GrownTree[] = [];
   for (let t = 0; t < options.trees; t++) {
     const seed = `${context.seed} tree ${t}`;
-    const chain = await buildChain(arena, placed, labels, byLabel, options, seed, pool, context);
+    const grouped = await buildChain(arena, placed, labels, byLabel, options, seed, pool, context);
+    const chain = grouped.with(-1, frequentFirst(grouped[grouped.length - 1], byLabel));
     const { overlap } = options;
     // Where all labels hang from the root there are no clusters to choose from.
     if (overlap && chain.length > 1) trees.push(await growOverlapping(ground, chain, overlap, seed));
@@ -88,7 +89,10 @@ async function growOverlapping(
   let matcher = await grow(levelTasks(labels, chain).slice(0, -1), [], 0, first);
   for (let round = 1; ; round++) {
     const reached = await reachedNodes(x, matcher, options, context, pool);
-    const leaves = placeCopies(byLabel, reached, chain[chain.length - 1], overlap, seed);
+    const leaves = frequentFirst(
+      placeCopies(byLabel, reached, chain[chain.length - 1], overlap, seed),
+      byLabel,
+    );
     const tasks = levelTasks(labels, [...upper, leaves]);
     const last = tasks.length - 1;
     if (overlap.positives === 'matched') tasks[last] = ownPositives(tasks[last], byLabel, reached);
@@ -160,6 +164,20 @@ async function trainingRows(
   if (o.negatives === 'tfn' || above.length === 0) return rows;
   const reached = transpose(await reachedNodes(x, above, o, context, pool));
   return o.negatives === 'man' ? reached : union(rows, reached);
+}
+
+/**
+ * The labels of each leaf, the most frequent first. Eight are solved at a time, which takes as many passes as the
+ * slowest needs and as many steps as there are rows that any of them learns from: like ones do best together.
+ */
+function frequentFirst(leaves: Pattern, byLabel: Pattern): Pattern {
+  const frequency = (label: number) => byLabel.indptr[label + 1] - byLabel.indptr[label];
+  const indices = leaves.indices.slice();
+  for (let leaf = 0; leaf < leaves.rows; leaf++)
+    indices
+      .subarray(leaves.indptr[leaf], leaves.indptr[leaf + 1])
+      .sort((a, b) => frequency(b) - frequency(a) || a - b);
+  return { ...leaves, indices };
 }
 
 /** Each level with its parents' true rows; the root's are all rows. */
