@@ -32,6 +32,8 @@ export interface SampleStream {
 export interface Features {
   sparse?: Csr;
   dense?: Dense;
+  /** Of dense rows where sparse ones have length one; 1 where nothing is said. */
+  denseLength?: number;
   texts?: string[];
   /** inputs x rows: the rows (instances) of each input, where inputs are bags; otherwise every row is one. */
   bags?: Pattern;
@@ -128,16 +130,17 @@ export function selectSamples(dataset: Dataset, rows: ArrayLike<number>): Datase
 }
 
 export function selectFeatures(features: Features, rows: ArrayLike<number>): Features {
-  const { sparse, dense, texts, bags } = features;
+  const { sparse, dense, denseLength, texts, bags } = features;
   if (bags) {
     const own = selectRows(bags, rows);
     const indices = Uint32Array.from(own.indices.keys());
     const taken = { ...own, cols: indices.length, indices };
-    return { ...selectFeatures({ sparse, dense, texts }, own.indices), bags: taken };
+    return { ...selectFeatures({ sparse, dense, denseLength, texts }, own.indices), bags: taken };
   }
   return {
     sparse: sparse && selectRows(sparse, rows),
     dense: dense && selectDenseRows(dense, rows),
+    denseLength,
     texts: texts && Array.from(rows, (row) => texts[row]),
   };
 }

@@ -48,6 +48,28 @@ describe('a blend', () => {
     expect(blendRankings(ranking([]), ranking([]), 3, { by: 'score', weight: 0.5 }).indices).toHaveLength(0);
   });
 
+  it('goes by the model that is sure, where scores count', () => {
+    const sure = ranking([
+      [3, 0.9],
+      [1, 0.1],
+      [5, 0],
+    ]);
+    const unsure = ranking([
+      [7, 0.62],
+      [1, 0.61],
+      [2, 0.6],
+      [3, 0.5],
+    ]);
+    const how = { by: 'score', weight: 0.5 } as const;
+    expect(rowIndices(blendRankings(sure, unsure, 3, how), 0)[0]).toBe(3);
+    expect(rowIndices(blendRankings(unsure, sure, 3, how), 0)[0]).toBe(3);
+  });
+
+  it('has shares of one as scores, where scores count', () => {
+    const scores = rowValues(blendRankings(a, b, 9, { by: 'score', weight: 0.4 }), 0);
+    expect(scores.reduce((sum, score) => sum + score, 0)).toBeCloseTo(1, 4);
+  });
+
   it('knows labels by their columns in the first model', () => {
     const mapped = inColumns(a, Int32Array.of(0, 4, 0, 2, 0, -1), 6);
     expect([...mapped.indices]).toEqual([2, 4]);

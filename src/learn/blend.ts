@@ -7,11 +7,11 @@ import type { Inputs } from './preparation.ts';
 
 export const blendOptions = {
   by: choice(
-    'rank',
+    'score',
     ['rank', 'score'],
-    'what counts of each model: ranks, or scores from its best to its worst',
+    'what counts of each model: ranks, or how far scores are above its worst, as shares of one',
   ),
-  weight: number(0.3, 'of the other model, from 0 to 1', { min: 0, max: 1 }),
+  weight: number(0.5, 'of the other model, from 0 to 1', { min: 0, max: 1 }),
 };
 export type BlendOptions = OptionsOf<typeof blendOptions>;
 
@@ -20,7 +20,7 @@ const blendDepth = 100;
 /** Of ranks: how much the first few are like each other (Cormack et al. 2009). */
 const flatness = 60;
 /** Of the worst label of a list; scores are above 0. */
-const least = 1e-6;
+const least = 1e-12;
 
 /** Columns of both rankings mean the same labels. */
 export function blendRankings(
@@ -57,12 +57,14 @@ export function blendRankings(
 const byRank = (scores: Float32Array): Float32Array =>
   scores.map((_, rank) => (flatness + 1) / (flatness + 1 + rank));
 
-/** The best is 1, the worst next to nothing. */
+/**
+ * What each score is above the worst, as a share of all: where a model is sure its first labels have most of it, where it
+ * is not all have little, whether scores are probabilities or cosines.
+ */
 function byScore(scores: Float32Array): Float32Array {
-  const [best, worst] = [scores[0], scores[scores.length - 1]];
-  return best > worst
-    ? scores.map((score) => Math.max(least, (score - worst) / (best - worst)))
-    : scores.map(() => 1);
+  const worst = scores[scores.length - 1];
+  const total = scores.reduce((sum, score) => sum + score - worst, 0);
+  return scores.map((score) => (total > 0 ? Math.max(least, (score - worst) / total) : 1 / scores.length));
 }
 
 /** A ranking whose columns are those of another label set; labels that it does not have are left out. */

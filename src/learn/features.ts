@@ -17,9 +17,9 @@ export const inputRows = ({ sparse, dense, texts, bags }: Features): number =>
 export const entriesOf = ({ sparse, dense }: Features): number =>
   (sparse?.indices.length ?? 0) + (dense ? dense.rows * dense.cols : 0);
 
-/** Rows of length one, sparse and dense parts each on their own; zero rows stay zero. */
-export function unitFeatures({ sparse, dense }: Features): Features {
-  return { sparse: sparse && unitRows(sparse), dense: dense && unitDenseRows(dense) };
+/** Rows of length one (dense parts: of their own length), sparse and dense parts each on their own; zero rows stay zero. */
+export function unitFeatures({ sparse, dense, denseLength }: Features): Features {
+  return { sparse: sparse && unitRows(sparse), dense: dense && unitDenseRows(dense, denseLength) };
 }
 
 /** One sparse matrix: dense columns follow the sparse ones. */
@@ -66,14 +66,14 @@ function writeSparseRow({ indptr, indices, values }: Csr, row: number, target: F
 
 /** Inputs with the columns of the training data. */
 export function fitted(inputs: Features, width: Width): Features {
-  const { sparse, dense, texts, bags } = inputs;
+  const { sparse, dense, denseLength, texts, bags } = inputs;
   if (texts) return { texts };
   const seen = widthOf(inputs);
   // Sparse columns that these rows do not reach are zeros.
   const given = sparse !== undefined || width.sparse === 0;
   const fits = given && seen.sparse <= width.sparse && seen.dense === width.dense;
   if (!fits) throw otherFeatures(width, seen);
-  return { sparse: sparse && { ...sparse, cols: width.sparse }, dense, bags };
+  return { sparse: sparse && { ...sparse, cols: width.sparse }, dense, denseLength, bags };
 }
 
 /** The error for inputs with other columns than those of the training data. */

@@ -28,6 +28,11 @@ export type Running = Pick<Context, 'threads' | 'signal'> & Partial<Pick<Context
 
 const textPrefix = 'text.';
 const splitName = 'text.split';
+/**
+ * Of vectors of texts beside TF-IDF rows of length one. An encoder knows the texts it was trained on better than others:
+ * at full length learners would trust it too much.
+ */
+const usualVectorLength = 0.3;
 
 export const preparationOptions: OptionTable = {
   ...Object.fromEntries(Object.entries(textOptions).map(([name, option]) => [textPrefix + name, option])),
@@ -47,6 +52,8 @@ interface How {
   split?: boolean;
   /** Gives texts vectors, which follow the dense columns. */
   embedder?: Embedder;
+  /** Of these vectors. */
+  vectorLength?: number;
 }
 
 export class Preparation {
@@ -56,17 +63,19 @@ export class Preparation {
   readonly #scaling: Scaling | undefined;
   readonly #split: boolean;
   readonly #embedder: Embedder | undefined;
+  readonly #vectorLength: number;
 
   private constructor(
     vectoriser?: Vectoriser,
     scaling?: Scaling,
-    { plainText = false, split = false, embedder }: How = {},
+    { plainText = false, split = false, embedder, vectorLength = usualVectorLength }: How = {},
   ) {
     this.vectoriser = vectoriser;
     this.plainText = plainText;
     this.#scaling = scaling;
     this.#split = split;
     this.#embedder = embedder;
+    this.#vectorLength = vectorLength;
   }
 
   /** Columns of the vectors of texts, the last of all. */
@@ -96,7 +105,7 @@ export class Preparation {
       const preparation = new Preparation(undefined, scaling, { embedder });
       return {
         preparation,
-        features: { ...features, dense: await preparation.#withVectors(dense, texts, context) },
+        features: { ...features, ...(await preparation.#withVectors(dense, texts, context)) },
       };
     }
     if (!texts) throw badInput('training data must have text or features');
@@ -110,17 +119,17 @@ export class Preparation {
     const fitted = await Vectoriser.fit(pieces.texts, Object.fromEntries(chosen), context);
     const preparation = new Preparation(fitted.vectoriser, scaling, { split, embedder });
     const beside = await preparation.#withVectors(dense, pieces.texts, context);
-    return { preparation, features: { sparse: fitted.features, dense: beside, bags: pieces.bags } };
+    return { preparation, features: { sparse: fitted.features, ...beside, bags: pieces.bags } };
   }
 
   async #withVectors(
     dense: Dense | undefined,
     texts: readonly string[] | undefined,
     running: Running,
-  ): Promise<Dense | undefined> {
-    if (!this.#embedder) return dense;
+  ): Promise<Pick<Features, 'dense' | 'denseLength'>> {
+    if (!this.#embedder) return { dense };
     const vectors = await this.#embedder.embed(checkTexts(texts), running);
-    return dense ? joinColumns(dense, vectors) : vectors;
+    return { dense: dense ? joinColumns(dense, vectors) : vectors, denseLength: this.#vectorLength };
   }
 
   async apply(inputs: Inputs, running: Running): Promise<Features> {
@@ -136,7 +145,7 @@ export class Preparation {
     // Another number of columns is refused by the classifier, which knows what the model takes.
     const fits = scaling && features.dense?.cols === scaling.mean.length;
     const dense = fits && features.dense ? standardise(features.dense, scaling) : features.dense;
-    return { sparse, dense: await this.#withVectors(dense, pieces.texts, running), bags: pieces.bags };
+    return { sparse, ...(await this.#withVectors(dense, pieces.texts, running)), bags: pieces.bags };
   }
 
   async save(parts: PartWriter): Promise<Json> {
@@ -153,20 +162,29 @@ export class Preparation {
       plainText,
       split: this.#split,
       vectors: vectors as Json,
+      vectorLength: this.#vectorLength,
     };
   }
 
   static async load(config: Json, parts: PartReader): Promise<Preparation> {
-    const { text, standardised, vectors, ...rest } = config as {
+    const {
+      text,
+      standardised,
+      vectors,
+      vectorLength = 1,
+      ...rest
+    } = config as {
       text: Json;
       standardised: boolean;
       /** Absent in older models. */
       plainText?: boolean;
       split?: boolean;
       vectors?: Json;
+      vectorLength?: number;
     };
     const vectoriser = text === null ? undefined : await Vectoriser.load(text, parts);
-    const how = { ...rest, embedder: vectors ? await loadEmbedder(vectors, parts) : undefined };
+    const embedder = vectors ? await loadEmbedder(vectors, parts) : undefined;
+    const how = { ...rest, embedder, vectorLength };
     if (!standardised) return new Preparation(vectoriser, undefined, how);
     const { mean, scale } = await parts.read('dense');
     const scaling = { mean: mean.data as Float32Array, scale: scale.data as Float32Array };

@@ -28,15 +28,15 @@ export function joinColumns(first: Dense, second: Dense): Dense {
   return { rows: first.rows, cols, values };
 }
 
-/** A copy with rows of Euclidean length one; zero rows stay zero. */
-export function unitDenseRows(m: Dense): Dense {
+/** A copy with rows of Euclidean length one, or another; zero rows stay zero. */
+export function unitDenseRows(m: Dense, length = 1): Dense {
   const values = m.values.slice();
   for (let row = 0; row < m.rows; row++) {
     const v = values.subarray(row * m.cols, (row + 1) * m.cols);
     let sum = 0;
     for (let j = 0; j < v.length; j++) sum += v[j] * v[j];
     if (sum === 0) continue;
-    const scale = 1 / Math.sqrt(sum);
+    const scale = length / Math.sqrt(sum);
     for (let j = 0; j < v.length; j++) v[j] *= scale;
   }
   return { ...m, values };
