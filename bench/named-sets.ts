@@ -5,37 +5,27 @@ import { join } from 'node:path';
 import type * as datasets from '../src/data/dataset.ts';
 import type * as formats from '../src/data/formats.ts';
 import type * as labelling from '../src/data/labels.ts';
-import type * as splits from '../src/data/split.ts';
-import type * as wordnet from '../src/data/wordnet.ts';
 import type * as csr from '../src/math/csr.ts';
 import type * as randoms from '../src/math/random.ts';
 import { built } from './built.ts';
+import { type Parts, split, wholes } from './sets.ts';
 
-const [{ selectSamples }, { readDataset }, { readLabels }, { splitRows }, { readWordNet }] =
+const [{ selectSamples }, { readDataset }, { readLabels }, { CsrBuilder, rowIndices }, { Random }] =
   await Promise.all([
     built<typeof datasets>('data/dataset.js'),
     built<typeof formats>('data/formats.js'),
     built<typeof labelling>('data/labels.js'),
-    built<typeof splits>('data/split.js'),
-    built<typeof wordnet>('data/wordnet.js'),
+    built<typeof csr>('math/csr.js'),
+    built<typeof randoms>('math/random.js'),
   ]);
-const [{ CsrBuilder, rowIndices }, { Random }] = await Promise.all([
-  built<typeof csr>('math/csr.js'),
-  built<typeof randoms>('math/random.js'),
-]);
 
 type Dataset = datasets.Dataset;
-export interface Parts {
-  train: Dataset;
-  test: Dataset;
-}
 
 const openers: Record<string, (folder: string) => Promise<Parts>> = {
-  wordnet: async () => split(await readWordNet()),
+  wordnet: async () => split(await wholes.wordnet()),
   'cve-libraries': async (folder) => {
-    const file = join(folder, 'cve-libraries', 'cve-desc');
-    const whole = await readDataset(`${file}.tsv.gz`, { columns: 'id=1,labels=2,text=3' });
-    return split(await named(whole, `${file}.labels.txt`));
+    const whole = await wholes['cve-libraries'](folder);
+    return split(await named(whole, join(folder, 'cve-libraries', 'cve-desc.labels.txt')));
   },
   'yso-finna-en': (folder) => readTitles(folder),
   // Rows with three labels or more: the denser variant.
@@ -58,12 +48,6 @@ export async function openNamedSet(name: string, folder: string, share: number):
   }
   const { train, test } = await openers[name](folder);
   return { train: shareOf(train, share), test: shareOf(test, share) };
-}
-
-/** Sets of one piece are split at random, always alike: seeds are for the learners. */
-function split(whole: Dataset): Parts {
-  const { train, test } = splitRows(whole.labels, { rule: 'random', test: 0.2, seed: 1 });
-  return { train: selectSamples(whole, train), test: selectSamples(whole, test) };
 }
 
 async function named(dataset: Dataset, file: string, columns?: string): Promise<Dataset> {

@@ -15,7 +15,8 @@ import type * as randoms from '../src/math/random.ts';
 import { built } from './built.ts';
 import { rounded } from './figures.ts';
 import { Results, type Training, trained } from './kept.ts';
-import { openNamedSet, type Parts, setNames } from './named-sets.ts';
+import { openNamedSet, setNames } from './named-sets.ts';
+import type { Parts } from './sets.ts';
 
 const [{ selectSamples }, { evaluate }, { blendRankings }, { CsrBuilder, rowIndices }, { Random }] =
   await Promise.all([

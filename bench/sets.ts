@@ -25,30 +25,44 @@ export interface RealSet {
   test: TrainingSet;
 }
 
-type Whole = { whole: () => Promise<datasets.Dataset> };
-type Parts = { parts: [string, string] };
+type Open<T> = (folder: string) => Promise<T>;
+export interface Parts {
+  train: datasets.Dataset;
+  test: datasets.Dataset;
+}
 
-/** Sets that come in one piece are split at random, always alike: seeds are for the learners. */
-const sources: Record<string, (folder: string) => Whole | Parts> = {
-  'yso-titles-l3': (folder) => ({
-    parts: [join(folder, 'yso-titles-l3/train.txt.gz'), join(folder, 'yso-titles-l3/test.txt.gz')],
-  }),
-  wordnet: () => ({ whole: readWordNet }),
-  'cve-libraries': (folder) => ({
-    whole: () =>
-      readDataset(join(folder, 'cve-libraries/cve-desc.tsv.gz'), { columns: 'id=1,labels=2,text=3' }),
-  }),
-  rcv1sub: (folder) => ({ whole: () => readDataset(join(folder, 'rcv1sub/rcv1sub1.txt.gz')) }),
-  delicious: mulan('delicious'),
-  bibtex: mulan('bibtex'),
+/** Sets that come in one piece. */
+export const wholes = {
+  wordnet: () => readWordNet(),
+  'cve-libraries': (folder) =>
+    readDataset(join(folder, 'cve-libraries/cve-desc.tsv.gz'), { columns: 'id=1,labels=2,text=3' }),
+  rcv1sub: (folder) => readDataset(join(folder, 'rcv1sub/rcv1sub1.txt.gz')),
+} satisfies Record<string, Open<datasets.Dataset>>;
+
+/** Sets of one piece are split at random, always alike: seeds are for the learners. */
+export function split(whole: datasets.Dataset): Parts {
+  const { train, test } = splitRows(whole.labels, { rule: 'random', test: 0.2, seed: 1 });
+  return { train: selectSamples(whole, train), test: selectSamples(whole, test) };
+}
+
+const sources: Record<string, Open<Parts>> = {
+  'yso-titles-l3': twoFiles((part) => `yso-titles-l3/${part}.txt.gz`),
+  wordnet: async () => split(await wholes.wordnet()),
+  'cve-libraries': async (folder) => split(await wholes['cve-libraries'](folder)),
+  rcv1sub: async (folder) => split(await wholes.rcv1sub(folder)),
+  delicious: twoFiles((part) => `delicious/delicious-${part}.arff.gz`),
+  bibtex: twoFiles((part) => `bibtex/bibtex-${part}.arff.gz`),
 };
 
 export const setNames = Object.keys(sources);
 
-function mulan(name: string) {
-  return (folder: string): Parts => ({
-    parts: [join(folder, name, `${name}-train.arff.gz`), join(folder, name, `${name}-test.arff.gz`)],
-  });
+function twoFiles(file: (part: string) => string): Open<Parts> {
+  return async (folder) => {
+    const [train, test] = await Promise.all(
+      ['train', 'test'].map((part) => readDataset(join(folder, file(part)))),
+    );
+    return { train, test };
+  };
 }
 
 /** Undefined, with a word to the reader, where the folder does not hold the set. */
@@ -59,17 +73,10 @@ export async function openSet(name: string, folder: string): Promise<RealSet | u
     console.error(`skipped ${name}: no folder ${join(folder, name)}`);
     return undefined;
   }
-  const opened = source(folder);
-  if ('parts' in opened) {
-    const [train, test] = await Promise.all(opened.parts.map((file) => readDataset(file)));
-    return featured(name, train, test);
-  }
-  const whole = await opened.whole();
-  const { train, test } = splitRows(whole.labels, { rule: 'random', test: 0.2, seed: 1 });
-  return featured(name, selectSamples(whole, train), selectSamples(whole, test));
+  return featured(name, await source(folder));
 }
 
-async function featured(name: string, train: datasets.Dataset, test: datasets.Dataset): Promise<RealSet> {
+async function featured(name: string, { train, test }: Parts): Promise<RealSet> {
   const labels = { ...test.labels, cols: train.labels.cols };
   if (test.vocabulary !== train.vocabulary) checkSameLabels(name, train, test);
   if (train.features && test.features) {
