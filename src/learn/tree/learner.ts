@@ -53,7 +53,7 @@ const options = {
     'how margins become factors of the score: exp(-max(0, 1 - margin)^p), a sigmoid, or the label alone; ' +
       'log-sigmoid, a name from PECOS, is sigmoid; preset: xr-linear l3-hinge, parabel l2-hinge, logistic loss sigmoid',
   ),
-  beam: integer(10, 'nodes kept per level while searching', { min: 1 }),
+  beam: integer(0, 'nodes kept per level while searching; 0: 10, with overlap 8', { min: 0 }),
   overlap: flag(
     false,
     'labels with several meanings may lie in several leaves; changes nothing where there is no tree',
@@ -103,6 +103,8 @@ const presets = {
 const prefix = 'overlap.';
 /** More cost much and bring nothing measurable where every label is learned several times. */
 const overlapPasses = 5;
+/** A label in several leaves is found by any of them, so that fewer need to be looked at. */
+const [usualBeam, overlapBeam] = [10, 8];
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
 function settleOverlap(o: Options): Overlap | undefined {
@@ -145,6 +147,7 @@ function settle(o: Options) {
     copies: overlap?.lambda ?? 1,
     costPositive: o.costPositive || cost,
     costNegative: o.costNegative || cost,
+    beam: o.beam || (overlap ? overlapBeam : usualBeam),
     branching: Math.max(2, o.branching || preset.branching),
     trees: o.trees || preset.trees,
     iterations: o.iterations || preset.iterations,

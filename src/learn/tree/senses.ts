@@ -130,11 +130,13 @@ class Groups {
   readonly #found: Uint32Array;
   /** How much more a feature is in the group at hand than in any other; only that group's features are up to date. */
   readonly #telling: Float64Array;
+  readonly #scratch: Float64Array[];
 
   constructor(x: Csr) {
     this.#x = x;
     this.#found = new Uint32Array(x.cols);
     this.#telling = new Float64Array(x.cols);
+    this.#scratch = Array.from({ length: 3 }, () => new Float64Array(x.cols));
   }
 
   take(groups: number[][]): void {
@@ -183,28 +185,25 @@ class Groups {
   /** Words that tell a group from the others, with their mean values, and rows that have most of such words. */
   describe(group: number, mostWords: number, mostRows: number): { words: Sense['words']; rows: number[] } {
     const features = this.#features[group];
-    const means = new Float64Array(features.length);
-    const elsewhere = new Float64Array(features.length);
-    const telling = new Float64Array(features.length);
-    this.#sums.slice(0, this.#rows.length).forEach((sum, g) => {
-      const n = Math.max(1, this.#rows[g].length);
-      for (let i = 0; i < features.length; i++) {
-        const mean = sum[features[i]] / n;
-        if (g === group) means[i] = mean;
-        else if (mean > elsewhere[i]) elsewhere[i] = mean;
-      }
-    });
+    const [mean, elsewhere, more] = this.#scratch.map((numbers) => numbers.subarray(0, features.length));
     for (let i = 0; i < features.length; i++) {
-      telling[i] = means[i] - elsewhere[i];
-      this.#telling[features[i]] = telling[i];
+      const feature = features[i];
+      elsewhere[i] = 0;
+      for (let g = 0; g < this.#rows.length; g++) {
+        const here = this.#sums[g][feature] / Math.max(1, this.#rows[g].length);
+        if (g === group) mean[i] = here;
+        else if (here > elsewhere[i]) elsewhere[i] = here;
+      }
+      more[i] = mean[i] - elsewhere[i];
+      this.#telling[feature] = more[i];
     }
     const rows = this.#rows[group];
     const likeness = Float64Array.from(mostRows > 0 ? rows : [], (row) => this.#likeness(row));
     return {
       words: Array.from(
-        topK(telling, mostWords).filter((i) => telling[i] > 0),
+        topK(more, mostWords).filter((i) => more[i] > 0),
         (i) => {
-          return { feature: features[i], weight: means[i], elsewhere: elsewhere[i] };
+          return { feature: features[i], weight: mean[i], elsewhere: elsewhere[i] };
         },
       ),
       rows: Array.from(topK(likeness, mostRows), (i) => rows[i]),
