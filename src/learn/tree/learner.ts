@@ -40,7 +40,7 @@ const options = {
   epsilon: number(0.2, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
   iterations: integer(
     0,
-    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 5',
+    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 6',
     {
       min: 0,
     },
@@ -53,7 +53,9 @@ const options = {
     'how margins become factors of the score: exp(-max(0, 1 - margin)^p), a sigmoid, or the label alone; ' +
       'log-sigmoid, a name from PECOS, is sigmoid; preset: xr-linear l3-hinge, parabel l2-hinge, logistic loss sigmoid',
   ),
-  beam: integer(0, 'nodes kept per level while searching; 0: 10, with overlap 8', { min: 0 }),
+  beam: integer(0, 'nodes kept per level while searching; 0: 10, or 8 with overlap and many leaves', {
+    min: 0,
+  }),
   overlap: flag(
     false,
     'labels with several meanings may lie in several leaves; changes nothing where there is no tree',
@@ -102,9 +104,9 @@ const presets = {
 
 const prefix = 'overlap.';
 /** More cost much and bring nothing measurable where every label is learned several times. */
-const overlapPasses = 5;
-/** A label in several leaves is found by any of them, so that fewer need to be looked at. */
-const [usualBeam, overlapBeam] = [10, 8];
+const overlapPasses = 6;
+/** A label in several leaves is found by any of them, so that fewer of many need to be looked at. */
+const [usualBeam, overlapBeam, manyLeaves] = [10, 8, 40];
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
 function settleOverlap(o: Options): Overlap | undefined {
@@ -135,7 +137,7 @@ function powerOf(postProcessor: Exclude<Options['postProcessor'], 'preset'>): nu
   return postProcessor.endsWith('sigmoid') ? 0 : Number(postProcessor[1]);
 }
 
-function settle(o: Options) {
+function settle(o: Options, labels: number) {
   const preset = presets[o.preset];
   const usual = o.loss === 'logistic' ? 'sigmoid' : preset.postProcessor;
   const postProcessor = o.postProcessor === 'preset' ? usual : o.postProcessor;
@@ -147,7 +149,7 @@ function settle(o: Options) {
     copies: overlap?.lambda ?? 1,
     costPositive: o.costPositive || cost,
     costNegative: o.costNegative || cost,
-    beam: o.beam || (overlap ? overlapBeam : usualBeam),
+    beam: o.beam || (overlap && labels > manyLeaves * o.leafSize ? overlapBeam : usualBeam),
     branching: Math.max(2, o.branching || preset.branching),
     trees: o.trees || preset.trees,
     iterations: o.iterations || preset.iterations,
@@ -200,7 +202,7 @@ export const tree: Learner<typeof options> = {
   options,
   tries: { costPositive: [0.2, 0.4, 1], costNegative: [0.2, 0.4, 1], overlap: [false, true] },
   async train({ features, labels, texts, ids }, given, context) {
-    const o = settle(given);
+    const o = settle(given, labels.cols);
     const trees = await grow(features, labels, o, context);
     const records = trees.flatMap(({ senses }) => senses ?? []);
     const senses = keepTexts(records, (row) => texts?.[row] ?? ids?.[row] ?? `row ${row + 1}`);
@@ -213,7 +215,7 @@ export const tree: Learner<typeof options> = {
     );
   },
   estimate({ features, labels }, given, threads) {
-    return estimateTree(joinFeatures(features), labels, shapeOf(labels, settle(given)), threads);
+    return estimateTree(joinFeatures(features), labels, shapeOf(labels, settle(given, labels.cols)), threads);
   },
   load: loadTree,
 };
