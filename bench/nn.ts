@@ -76,13 +76,14 @@ function gmvae(chance: boolean): Net {
   const [z, second, fresh] = samples.map((sample) => add(center, mul(deviation, sample)));
   const counts = sum(y, [1], true);
   const ofLabels = div(matmul(y, centers), counts);
-  const inputs = concat(
-    [z, second, ofLabels].map((code) => concat([x, code], 1)),
-    0,
-  );
-  const decoded = layers.leakyRelu(layer(relu(layer(inputs, 512)), embedding), 0.01);
-  const unit = div(decoded, ops.sqrt(sum(mul(decoded, decoded), [1], true)));
-  const logits = matmul(unit, embeddings, { b: true });
+  // One layer over features and codes side by side: what the features add is the same for every code of a row.
+  const entry = make([features + latent, 512]);
+  const fromFeatures = matmul(x, ops.slice(entry, 0, 0, features));
+  const codes = concat([z, second, ofLabels], 0);
+  const fromCodes = linear(codes, ops.slice(entry, 0, features, features + latent), make([512], 0));
+  const entered = relu(add(fromCodes, concat([fromFeatures, fromFeatures, fromFeatures], 0)));
+  const decoded = layers.leakyRelu(layer(entered, embedding), 0.01);
+  const logits = matmul(layers.unit(decoded), embeddings, { b: true });
   const targets = concat([y, y, y], 0);
   const likelihood = div(sum(sub(layers.softplus(logits), mul(targets, logits))), batch);
   const precision = exp(neg(logVariances));

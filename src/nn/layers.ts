@@ -4,6 +4,8 @@ import { axisOf, badShapes, input, makeValue, sameShape, type Value } from './gr
 import {
   abs,
   add,
+  clip,
+  div,
   erf,
   exp,
   expand,
@@ -16,6 +18,7 @@ import {
   relu,
   reshape,
   sigmoid,
+  sqrt,
   stopGradient,
   sub,
   sum,
@@ -50,7 +53,23 @@ export function gelu(x: Value): Value {
   return withGradient(mul(x, chance), [x], backward);
 }
 
-export const leakyRelu = (x: Value, slope: number): Value => sub(relu(x), mul(relu(neg(x)), slope));
+/** x above 0, `slope` times x below. */
+export const leakyRelu = (x: Value, slope: number): Value =>
+  makeValue('LeakyRelu', [x], x.shape, {
+    attributes: { alpha: slope },
+    // Clipped, what is far above 0 or below it is a step: in two passes over the numbers.
+    backward: (gradient) => [mul(gradient, clip(mul(x, 1e30), slope, 1))],
+  });
+
+/** Rows (the last axis) of length one; rows of zeros stay what they are. */
+export function unit(x: Value): Value {
+  const last = [x.shape.length - 1];
+  const length = sqrt(add(sum(mul(x, x), last, true), 1e-12));
+  const y: Value = withGradient(div(x, length), [x], (gradient) => [
+    div(sub(gradient, mul(y, sum(mul(gradient, y), last, true))), length),
+  ]);
+  return y;
+}
 
 export function softmax(x: Value, axis = -1): Value {
   const along = axisOf('softmax', x.shape, axis);

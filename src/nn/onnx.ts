@@ -122,12 +122,16 @@ const node = (op: string, inputs: string[], outputs: string[], attributes: Attri
   ...Object.entries(attributes).map(([name, value]) => field(5, attribute(name, value))),
 ];
 
-/** The only attribute that is not whole is a small number in a denominator. */
+/** Attributes that are not whole numbers. */
+const fractions = ['alpha', 'epsilon'];
+
 function attribute(name: string, value: Attributes[string]): Message {
   const head = field(1, text(name));
   if (typeof value === 'string') return [head, field(4, text(value)), field(20, 3)];
   if (typeof value !== 'number') return [head, ...value.map((item) => field(8, item)), field(20, 7)];
-  return name === 'epsilon' ? [head, float(2, value), field(20, 1)] : [head, field(3, value), field(20, 2)];
+  return fractions.includes(name)
+    ? [head, float(2, value), field(20, 1)]
+    : [head, field(3, value), field(20, 2)];
 }
 
 const tensor = (name: string, { shape, kind }: Value, data: readonly number[] | Float32Array): Message => [

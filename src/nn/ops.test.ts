@@ -71,6 +71,7 @@ const cases: Record<string, Case> = {
   gelu: smooth(layers.gelu),
   relu: smooth(ops.relu),
   leakyRelu: smooth((x) => layers.leakyRelu(x, 0.01)),
+  unit: { shapes: one(someAxis), build: layers.unit, between: [0.5, 2] },
   abs: smooth(ops.abs),
   clip: smooth((x) => ops.clip(x, -0.91, 1.23)),
   reshape: smooth((x) => ops.reshape(mul(x, x), [sizeOf(x.shape), 1])),

@@ -52,6 +52,8 @@ function compute(value: Value, x: Numbers[]): Numbers {
   if (simple) return fill(shape, (at) => simple(...x.map((data, i) => data[broadcastPlace(at, of[i])])));
   const along = Number(attributes.axis);
   switch (op) {
+    case 'LeakyRelu':
+      return x[0].map((number) => (number > 0 ? 1 : Number(attributes.alpha)) * number);
     case 'Reshape':
       return x[0];
     case 'Expand':

@@ -1,7 +1,7 @@
 // The plug point for text encoders: sequences of tokens in, vectors of length one out. What an encoder is made of is a
 // small description, from which training, saved models and threads each build the same network.
 import type { Value } from '../../nn/graph.ts';
-import { add, div, mul, sqrt, sum } from '../../nn/ops.ts';
+import { unit } from '../../nn/layers.ts';
 import { Parameters } from '../../nn/parameters.ts';
 import { type BagShape, bagNetwork } from './bag.ts';
 import { type TransformerShape, transformerNetwork } from './transformer.ts';
@@ -39,10 +39,4 @@ function networkOf(shape: EncoderShape, parameters: Parameters): Network {
     default:
       return shape satisfies never;
   }
-}
-
-/** Rows (the last axis) of length one. */
-export function unit(x: Value): Value {
-  const squares = sum(mul(x, x), [x.shape.length - 1], true);
-  return div(x, sqrt(add(squares, 1e-12)));
 }

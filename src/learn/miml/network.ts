@@ -3,9 +3,9 @@
 import type { Dense } from '../../math/dense.ts';
 import { Random } from '../../math/random.ts';
 import { input, sizeOf, type Value } from '../../nn/graph.ts';
-import { dropout, linear, logSoftmax, softmax } from '../../nn/layers.ts';
+import { dropout, linear, logSoftmax, softmax, unit } from '../../nn/layers.ts';
 import { encodeModel } from '../../nn/onnx.ts';
-import { add, clip, div, log, matmul, max, mul, neg, relu, reshape, sqrt, sub, sum } from '../../nn/ops.ts';
+import { add, clip, div, log, matmul, max, mul, neg, relu, reshape, sub, sum } from '../../nn/ops.ts';
 import type { Session } from '../../nn/session.ts';
 
 export interface NetworkShape {
@@ -71,8 +71,7 @@ export function instanceScores(net: Network, x: Value, drop: number): Value {
 
 /** rows x labels: the cosine of every instance with every label's embedding; 0 for an instance that is 0. */
 export function similarities(net: Network, x: Value): Value {
-  const length = sqrt(sum(mul(x, x), [1], true));
-  return matmul(div(x, add(length, 1e-12)), net.embeddings, { b: true });
+  return matmul(unit(x), net.embeddings, { b: true });
 }
 
 /**

@@ -1,9 +1,9 @@
 // The Label Prototype Network: a label's text, its centroid and its free vector look at each other in one transformer
 // layer; their mean is the prototype.
 import type { Value } from '../../nn/graph.ts';
+import { unit } from '../../nn/layers.ts';
 import { concat, mean, reshape } from '../../nn/ops.ts';
 import type { Parameters } from '../../nn/parameters.ts';
-import { unit } from '../encode/encoder.ts';
 import { dropper, layer } from '../encode/transformer.ts';
 
 /** One vector per row, from as many vectors of the same width; the order of the vectors does not matter. */
