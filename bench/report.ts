@@ -3,9 +3,16 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EagleRow } from './eagle.ts';
-import { type Mean, means } from './figures.ts';
-import type { GmvaeRun } from './gmvae.ts';
+import type { Mean } from './figures.ts';
 import { eagleSection, eagleTables } from './report-eagle.ts';
+import {
+  type BagResults,
+  bagSection,
+  type GmvaeResults,
+  gmvaeSection,
+  type StepResults,
+  stepSection,
+} from './report-networks.ts';
 import { type PrimeResults, primeSections, type SearchResults, searchSection } from './report-prime.ts';
 
 interface Figures {
@@ -62,29 +69,6 @@ interface OverlapResults {
   rows: ({ set: string; variant: string } & Record<string, Mean>)[];
 }
 
-/** Of `bench/gmvae.ts`. */
-interface GmvaeResults {
-  runs: GmvaeRun[];
-  /** What the paper reports, by set, %: example-, micro- and macro-F1, Hamming accuracy, P@1. */
-  published: Record<string, number[]>;
-}
-
-/** Rows of `bench/miml.ts`. */
-interface BagResults {
-  heldBack: number;
-  rows: {
-    set: string;
-    size: number;
-    seed: number;
-    method: string;
-    tau: number;
-    epochs: number;
-    rate: number;
-    validation: number;
-    test: number;
-  }[];
-}
-
 /** Of `bench/serve.ts`. */
 interface Served {
   perSecond: number;
@@ -139,7 +123,7 @@ export function measured(results: string): string {
     const found = read<OverlapResults>(`overlap-${name}`);
     return found && overlapSection(found, table);
   });
-  const bags = read<BagResults>('miml');
+  const [bags, steps] = [read<BagResults>('miml'), read<StepResults>('nn')];
   const served = read<ServeResults>('serve');
   const [prime, search] = [read<PrimeResults>('prime'), read<SearchResults>('search')];
   const eagles = eagleTables.map(({ name, ...table }) => {
@@ -153,6 +137,7 @@ export function measured(results: string): string {
     ...eagles,
     gmvae && gmvaeSection(gmvae),
     bags && bagSection(bags),
+    steps && stepSection(steps),
     ...(prime ? primeSections(prime) : []),
     search && searchSection(search),
     text && textSection(text),
@@ -261,96 +246,6 @@ function overlapSection(
       return `| ${[set, variant, ...cells].join(' | ')} |`;
     }),
   ].join('\n');
-}
-
-const setMetrics = ['exampleF1', 'microF1', 'macroF1', 'hammingAccuracy'] as const;
-
-/** One row per set, method and share of the training rows; each cell by protocol of thresholds. */
-function gmvaeSection({ runs, published }: GmvaeResults): string {
-  const kindOf = ({ set, method, share }: GmvaeRun) => [
-    set,
-    share === 1 ? method : `${method}, ${100 * share}% of the rows`,
-  ];
-  const kinds = new Map(runs.map((run) => [kindOf(run).join(), kindOf(run)]));
-  const rows = [...kinds].map(([key, [set, method]]) => {
-    const own = runs.filter((run) => kindOf(run).join() === key);
-    const spread = (values: number[]) => means(values.map((value) => ({ value: 100 * value }))).value;
-    const cell = (name: (typeof setMetrics)[number]) => {
-      const by = (protocol: keyof GmvaeRun['protocols']) =>
-        spread(own.map(({ protocols }) => protocols[protocol]?.[name] ?? 0));
-      const { mean, deviation } = by('oracle_test');
-      const others = [by('val'), by('fixed@.5')].map((value) => value.mean.toFixed(1));
-      return `${mean.toFixed(1)} ± ${deviation.toFixed(1)} / ${others.join(' / ')}`;
-    };
-    const first = spread(own.map((run) => run['P@1']));
-    return [
-      set,
-      method,
-      String(own.length),
-      ...setMetrics.map(cell),
-      `${first.mean.toFixed(1)} ± ${first.deviation.toFixed(1)}`,
-    ];
-  });
-  const paper = (set: string) =>
-    published[set]
-      ? [[set, 'C-GMVAE as published', '3', ...published[set].map((value) => value.toFixed(1))]]
-      : [];
-  const sets = [...new Set(rows.map(([set]) => set))];
-  const all = sets.flatMap((set) => [...paper(set), ...rows.filter((row) => row[0] === set)]);
-  return [
-    '**C-GMVAE and others on random splits 80/10/10**: means ± standard deviation over splits (their number is in the third ' +
-      'column) with thresholds by oracle_test, as in the paper (27 are tried here, 9 there), then by val, then .5.',
-    '',
-    '| data | | splits | example-F1 | micro-F1 | macro-F1 | Hamming accuracy | P@1 |',
-    '| --- | --- | --- | --- | --- | --- | --- | --- |',
-    ...all.map((row) => `| ${row.join(' | ')} |`),
-  ].join('\n');
-}
-
-const bagMethods = { none: 'plain', 'eagle-0': 'EAGLE-0', eagle: 'EAGLE' };
-/** EAGLE's table 3. */
-const bagPaper: Record<string, string> = {
-  'mnist 4': '94.70 94.82 94.82',
-  'mnist 50': '33.33 36.10 38.46',
-  'fashion 4': '84.70 84.89 85.09',
-  'fashion 50': '19.00 27.62 28.65',
-};
-
-function bagSection({ heldBack, rows }: BagResults): string {
-  const settingOf = ({ set, size, epochs, rate }: BagResults['rows'][number]) =>
-    [set, size, epochs, rate].join(' | ');
-  const settings = [...new Set(rows.map(settingOf))];
-  const lines = settings.map((setting) => {
-    const own = rows.filter((row) => settingOf(row) === setting);
-    const cells = Object.keys(bagMethods).map((method) =>
-      bagCell(own.filter((row) => row.method === method)),
-    );
-    const { set, size } = own[0];
-    return `| ${[setting, ...cells, bagPaper[`${set} ${size}`] ?? ''].join(' | ')} |`;
-  });
-  return [
-    '**Bags of images** (`miml`): top-1 accuracy on single test images in percent, learned from bags with the labels of ' +
-      `the bag; the epoch and tau with the best accuracy on ${thousands(heldBack)} single training images. In brackets ` +
-      'tau, and the seeds where there are several. The paper has plain, EAGLE-0 and EAGLE.',
-    '',
-    `| data | images in a bag | epochs at most | rate | ${Object.values(bagMethods).join(' | ')} | paper |`,
-    `|${' --- |'.repeat(8)}`,
-    ...lines,
-  ].join('\n');
-}
-
-/** The mean over seeds, each with the tau that validated best. */
-function bagCell(rows: BagResults['rows']): string {
-  const seeds = [...new Set(rows.map(({ seed }) => seed))];
-  const best = seeds.map((seed) =>
-    rows.filter((row) => row.seed === seed).reduce((a, b) => (b.validation > a.validation ? b : a)),
-  );
-  if (best.length === 0) return '';
-  const mean = best.reduce((sum, { test }) => sum + test, 0) / best.length;
-  const taus = [...new Set(best.map(({ tau }) => tau))].join(', ');
-  const notes = [best[0].method === 'none' ? '' : taus, seeds.length > 1 ? `${seeds.length} seeds` : ''];
-  const shown = notes.filter(Boolean).join('; ');
-  return `${mean.toFixed(2)}${shown && ` (${shown})`}`;
 }
 
 const textSection = (r: TextResults) =>
