@@ -88,7 +88,12 @@ export const gmvae: Learner<typeof options> = {
   name: 'gmvae',
   summary: 'a network that learns labels as Gaussians (C-GMVAE): dense features, tens to thousands of labels',
   options,
-  tries: { learningRate: [0.0005, 0.001, 0.002], dropout: [0.3, 0.5], klWeight: [1, 6] },
+  tries: {
+    learningRate: [0.0005, 0.001, 0.002],
+    dropout: [0.3, 0.5],
+    decoderDropout: [0, 0.5],
+    labelBias: [false, true],
+  },
   validates: true,
   async train(set, given, context) {
     const settings = settle(given);

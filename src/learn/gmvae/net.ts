@@ -2,8 +2,8 @@
 // are held against the labels'. What training makes of them is in objective.ts.
 import { Random } from '../../math/random.ts';
 import { constant, input, type Shape, sizeOf, type Value } from '../../nn/graph.ts';
-import { leakyRelu, linear } from '../../nn/layers.ts';
-import { add, clip, concat, div, matmul, mul, relu, sigmoid, sqrt, sub, sum } from '../../nn/ops.ts';
+import { leakyRelu, linear, unit } from '../../nn/layers.ts';
+import { add, clip, concat, matmul, mul, relu, sigmoid, sub } from '../../nn/ops.ts';
 import type { Scaling } from '../scaling.ts';
 import type { Gaussians } from './losses.ts';
 import type { Settings } from './options.ts';
@@ -11,6 +11,11 @@ import type { Settings } from './options.ts';
 const encoderWidths = [256, 512, 256];
 const labelWidths = [512, 256];
 const decoderWidth = 512;
+/**
+ * Label embeddings start the shorter the more labels there are, but logits need room: with embeddings shorter than this
+ * it takes many epochs to say how rare labels are.
+ */
+const leastLength = 3;
 /** The parameter that holds the label embeddings. */
 export const labelsName = 'labels';
 
@@ -30,6 +35,8 @@ interface Encoder {
 export interface Sizes {
   features: number;
   labels: number;
+  /** Of all rows, those with each label; a bias starts from it. */
+  shares?: ArrayLike<number>;
 }
 
 export interface Network extends Sizes {
@@ -41,6 +48,10 @@ export interface Network extends Sizes {
   encoder: Encoder;
   embeddings: Value;
   embeddingBias: Value;
+  /** Times the product of embeddings. */
+  logitScale: number;
+  /** What is added for each label, where that is asked for. */
+  labelBias?: Value;
   labelEncoder: Encoder;
   decoder: { ofCode: Value; ofFeatures?: Value; bias: Value; hidden: Layer[]; exit: Layer };
   /** From codes back to features, where that is asked for. */
@@ -48,9 +59,9 @@ export interface Network extends Sizes {
 }
 
 export function makeNetwork(sizes: Sizes, settings: Settings, seed: number, scaling?: Scaling): Network {
-  const { features, labels } = sizes;
+  const { features, labels, shares = new Float64Array(labels).fill(0.5) } = sizes;
   const { embedding, latent } = settings;
-  const { parameters, make, layer, chain } = parameterMaker(seed);
+  const { parameters, make, makeFrom, layer, chain } = parameterMaker(seed);
   const encoder = (name: string, from: number, widths: readonly number[]): Encoder => ({
     name,
     hidden: chain(name, from, widths),
@@ -68,6 +79,13 @@ export function makeNetwork(sizes: Sizes, settings: Settings, seed: number, scal
     // A layer from labels to embeddings, read as one embedding per label: hence the number of inputs.
     embeddings: make(labelsName, [labels, embedding], labels),
     embeddingBias: make(`${labelsName}.bias`, [embedding], labels),
+    logitScale: settings.logitScale || Math.max(1, leastLength * Math.sqrt((3 * labels) / embedding)),
+    labelBias: settings.labelBias
+      ? makeFrom(
+          'bias',
+          Float32Array.from(shares, (share) => Math.log(share / (1 - share))),
+        )
+      : undefined,
     labelEncoder: encoder(labelsName, embedding, labelWidths),
     decoder: {
       ofCode: make('decoder.code', [latent, decoderWidth], decoded),
@@ -89,15 +107,16 @@ export function makeNetwork(sizes: Sizes, settings: Settings, seed: number, scal
 /** Parameters by name, started as PyTorch starts its linear layers: uniformly, by the number of inputs. */
 function parameterMaker(seed: number) {
   const parameters = new Map<Value, Float32Array>();
-  const make = (name: string, shape: Shape, inputs: number): Value => {
+  const makeFrom = (name: string, numbers: Float32Array, shape: Shape = [numbers.length]): Value => {
     const value = input(name, shape);
+    parameters.set(value, numbers);
+    return value;
+  };
+  const make = (name: string, shape: Shape, inputs: number): Value => {
     const random = new Random(seed, 'gmvae', name);
     const bound = 1 / Math.sqrt(inputs);
-    parameters.set(
-      value,
-      Float32Array.from({ length: sizeOf(shape) }, () => (2 * random.uniform() - 1) * bound),
-    );
-    return value;
+    const numbers = Float32Array.from({ length: sizeOf(shape) }, () => (2 * random.uniform() - 1) * bound);
+    return makeFrom(name, numbers, shape);
   };
   const layer = (name: string, from: number, to: number): Layer => ({
     weights: make(`${name}.weights`, [from, to], from),
@@ -105,7 +124,7 @@ function parameterMaker(seed: number) {
   });
   const chain = (name: string, from: number, widths: readonly number[]): Layer[] =>
     widths.map((width, i) => layer(`${name}.${i + 1}`, i === 0 ? from : widths[i - 1], width));
-  return { parameters, make, layer, chain };
+  return { parameters, make, makeFrom, layer, chain };
 }
 
 /** Leaves numbers out of a layer while training, nowhere else; the name tells masks apart. */
@@ -137,7 +156,7 @@ export function encodeLabels({ settings, embeddingBias, labelEncoder }: Network,
 }
 
 /** Embeddings of length one for several codes of the same rows: one after the other in the answer. */
-export function decode({ decoder }: Network, x: Value, codes: readonly Value[]): Value {
+export function decode({ decoder }: Network, x: Value, codes: readonly Value[], drop: Drop = keepAll): Value {
   const { ofCode, ofFeatures, bias, hidden, exit } = decoder;
   const fromCodes = linear(concat(codes, 0), ofCode, bias);
   // What the features add is the same for every code of a row.
@@ -151,11 +170,10 @@ export function decode({ decoder }: Network, x: Value, codes: readonly Value[]):
         ),
       )
     : fromCodes;
-  const last = leakyRelu(apply(hiddenOf(relu(entry), hidden), exit), 0.01);
-  return div(last, rowLengths(last));
+  const first = drop(relu(entry), 'decoder mask 0');
+  const last = leakyRelu(apply(hiddenOf(first, hidden, drop, 'decoder'), exit), 0.01);
+  return unit(last);
 }
-
-export const rowLengths = (x: Value): Value => sqrt(add(sum(mul(x, x), [1], true), 1e-24));
 
 /** The features that a code gives back. */
 export const decodeFeatures = (
@@ -163,11 +181,15 @@ export const decodeFeatures = (
   { hidden, exit }: NonNullable<Network['featureDecoder']>,
 ): Value => apply(hiddenOf(code, hidden), exit);
 
-/** How well each label goes with each embedding. */
-export const logitsOf = ({ embeddings }: Network, w: Value): Value => matmul(w, embeddings, { b: true });
+/** How close each label is to each embedding. */
+export const productsOf = ({ embeddings, logitScale }: Network, w: Value): Value =>
+  matmul(logitScale === 1 ? w : mul(w, logitScale), embeddings, { b: true });
+
+export const logitsOf = ({ labelBias }: Network, products: Value): Value =>
+  labelBias ? add(products, labelBias) : products;
 
 /** How likely each label is, for this many rows of features fed as `x`. */
 export function predict(net: Network, rows: number): Value {
   const x = scaled(net, input('x', [rows, net.features]));
-  return sigmoid(logitsOf(net, decode(net, x, [encode(net, x).mean])));
+  return sigmoid(logitsOf(net, productsOf(net, decode(net, x, [encode(net, x).mean]))));
 }

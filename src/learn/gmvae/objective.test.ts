@@ -29,8 +29,12 @@ async function compute(
 }
 
 const sizes = { features: 3, labels: 4 };
-const networkOf = (given: Record<string, unknown>) =>
-  makeNetwork(sizes, settle(parseOptions(options, { embedding: 5, latent: 2, dropout: 0, ...given })), 1);
+const networkOf = (given: Record<string, unknown>, shares?: number[]) =>
+  makeNetwork(
+    { ...sizes, shares },
+    settle(parseOptions(options, { embedding: 5, latent: 2, dropout: 0, ...given })),
+    1,
+  );
 
 interface Row {
   x: number[];
@@ -146,7 +150,8 @@ describe.runIf(runtime)('the loss', () => {
   });
 
   it('without prior, contrast, label branch and codes is that of a plain network with a head of embeddings', async () => {
-    const net = networkOf({ klWeight: 0, contrastWeight: 0, labelBranch: false, likelihoodWeight: 1 });
+    const plain = { klWeight: 0, contrastWeight: 0, labelBranch: false, likelihoodWeight: 1 };
+    const net = networkOf({ ...plain, logitScale: 1 });
     const { loss } = await lossesOf(net, rows, rows.length, ['decoder.code']);
     const weights = new Map(
       Array.from(net.parameters, ([value, numbers]) => [value.name ?? '', { value, numbers }]),
@@ -182,19 +187,41 @@ describe.runIf(runtime)('the loss', () => {
 });
 
 describe.runIf(runtime)('predictions', () => {
+  const probabilitiesOf = async (net: Network, rows: number[][], zeroed?: string) => {
+    const numbersOf = (value: Value) => {
+      const numbers = net.parameters.get(value) ?? Float32Array.from(rows.flat());
+      return value.name === zeroed ? numbers.map(() => 0) : numbers;
+    };
+    return (await compute({ probabilities: predict(net, rows.length) }, numbersOf)).probabilities;
+  };
+  const logit = (chance: number) => Math.log(chance / (1 - chance));
+
+  it('with a bias, start from how frequent labels are', async () => {
+    const shares = [0.5, 0.25, 0.1, 0.001];
+    const found = await probabilitiesOf(networkOf({ labelBias: true }, shares), [[1, 2, 3]], 'labels');
+    found.forEach((chance, label) => {
+      expect(chance).toBeCloseTo(shares[label], 6);
+    });
+  });
+
+  it('are as sure as the scale of logits says, which has room where labels are many', async () => {
+    const [once, twice, chosen] = await Promise.all(
+      [1, 2, 0].map((logitScale) => probabilitiesOf(networkOf({ logitScale }), [[1, 2, 3]])),
+    );
+    once.forEach((chance, label) => {
+      expect(logit(twice[label])).toBeCloseTo(2 * logit(chance), 4);
+      expect(Math.abs(logit(chosen[label]))).toBeGreaterThan(Math.abs(logit(chance)));
+    });
+    const many = makeNetwork({ features: 3, labels: 1000 }, networkOf({}).settings, 1);
+    expect(many.logitScale).toBeGreaterThan(networkOf({}).logitScale);
+  });
+
   it('are probabilities of each row on its own', async () => {
     const net = networkOf({});
     const rows = rowsOf(3).map(({ x }) => x);
-    const run = async (some: number[][]) =>
-      (
-        await compute(
-          { probabilities: predict(net, some.length) },
-          (value) => net.parameters.get(value) ?? some.flat(),
-        )
-      ).probabilities;
-    const together = await run(rows);
+    const together = await probabilitiesOf(net, rows);
     for (const [i, row] of rows.entries()) {
-      (await run([row])).forEach((probability, label) => {
+      (await probabilitiesOf(net, [row])).forEach((probability, label) => {
         expect(probability).toBeCloseTo(together[i * sizes.labels + label], 4);
         expect(probability > 0 && probability < 1).toBe(true);
       });

@@ -2,7 +2,7 @@
 // are needed, are given no weight.
 import { input, noise, type Value } from '../../nn/graph.ts';
 import { dropout } from '../../nn/layers.ts';
-import { add, div, exp, matmul, mean, mul, reshape, slice, sub, sum } from '../../nn/ops.ts';
+import { add, div, exp, matmul, mean, mul, reshape, slice, sqrt, sub, sum } from '../../nn/ops.ts';
 import {
   contrastLoss,
   divergence,
@@ -20,7 +20,7 @@ import {
   encodeLabels,
   logitsOf,
   type Network,
-  rowLengths,
+  productsOf,
   scaled,
 } from './net.ts';
 
@@ -41,20 +41,23 @@ export function objectiveOf(net: Network, size: number): Objective {
     input('labelled', [size, 1]),
   ];
   const x = scaled(net, input('x', [size, net.features]));
-  const drop: Drop = (h, name) => dropout(h, o.dropout, name);
+  const dropping =
+    (rate: number): Drop =>
+    (h, name) =>
+      dropout(h, rate, name);
+  const drop = dropping(o.dropout);
   const posterior = encode(net, x, drop);
   const prior = encodeLabels(net, o.prior === 'mixture' ? net.embeddings : matmul(y, net.embeddings), drop);
   const [first, second] = [sample(posterior, 'noise 1').z, sample(posterior, 'noise 2').z];
   const codes = o.labelBranch ? [first, second, labelCode(net, prior, y)] : [first, second];
-  const logits = logitsOf(net, decode(net, x, codes));
-  const branches = codes.map((_, i) => slice(logits, 0, i * size, (i + 1) * size));
+  const products = productsOf(net, decode(net, x, codes, dropping(o.decoderDropout)));
+  const branches = codes.map((_, i) => slice(products, 0, i * size, (i + 1) * size));
 
-  const ofFeatures = add(labelLoss(branches[0], y), labelLoss(branches[1], y));
+  const [firstLoss, secondLoss, branchLoss] = branches.map((branch) => labelLoss(logitsOf(net, branch), y));
   const terms: [name: string, weight: number, term: Value][] = [
-    ['likelihood', o.likelihoodWeight, weighted(ofFeatures, rows)],
+    ['likelihood', o.likelihoodWeight, weighted(add(firstLoss, secondLoss), rows)],
   ];
-  if (o.labelBranch)
-    terms.push(['label likelihood', o.likelihoodWeight, weighted(labelLoss(branches[2], y), labelled)]);
+  if (o.labelBranch) terms.push(['label likelihood', o.likelihoodWeight, weighted(branchLoss, labelled)]);
   if (o.klWeight > 0)
     terms.push(['divergence', o.klWeight, weighted(fromPrior(net, posterior, prior, y), labelled)]);
   if (o.contrastWeight > 0) {
@@ -91,14 +94,14 @@ function fromPrior({ settings }: Network, posterior: Gaussians, prior: Gaussians
   return sub(logPosterior(posterior, random), logMixture(z, prior, y));
 }
 
-function contrast({ settings, embeddings }: Network, anchors: readonly Value[], y: Value): Value {
+function contrast({ settings, embeddings, logitScale }: Network, anchors: readonly Value[], y: Value): Value {
   const { contrastLabels, temperature } = settings;
   // A product with an embedding, divided by its length, is the product with one of length one.
   const divisor =
     contrastLabels === 'unit'
-      ? mul(reshape(rowLengths(embeddings), [1, y.shape[1]]), temperature)
+      ? mul(reshape(sqrt(sum(mul(embeddings, embeddings), [1])), [1, y.shape[1]]), temperature * logitScale)
       : temperature;
-  const losses = anchors.map((logits) => contrastLoss(div(logits, divisor), y));
+  const losses = anchors.map((products) => contrastLoss(div(products, divisor), y));
   return mul(
     losses.reduce((total, loss) => add(total, loss)),
     1 / anchors.length,

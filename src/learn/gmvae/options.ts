@@ -14,6 +14,7 @@ export const options = {
   embedding: integer(512, 'length of the label embeddings', { min: 1 }),
   latent: integer(64, 'length of the latent codes', { min: 1 }),
   dropout,
+  decoderDropout: number(0, 'the same in the decoder, which the authors leave whole', { min: 0, max: 0.99 }),
   learningRate: number(0.001, 'how far a step of Adam goes, at first', { min: 0 }),
   lowestRate: number(0.0001, 'where the learning rate comes down to, along a cosine', { min: 0 }),
   restart: integer(50, 'epochs until it starts anew from the top; 0: it stays there', { min: 0 }),
@@ -58,6 +59,15 @@ export const options = {
     'profile',
     ['profile', 'labels', 'features'],
     'what codes must give back: the labels alone (code) or the features too (paper)',
+  ),
+  logitScale: number(
+    0,
+    'times the product of the embeddings of an input and of a label; 0: 1 (code), or more where labels are many',
+    { min: 0 },
+  ),
+  labelBias: flag(
+    false,
+    'whether each label has a bias beside its embedding, which starts from its frequency',
   ),
   temperature: number(0, 'of the contrastive loss; 0: 1 with raw label embeddings, 0.1 with unit ones', {
     min: 0,

@@ -1,6 +1,6 @@
 // Trains a network on a thread of its own, epoch by epoch, and keeps the weights that did best on validation rows.
 import type { Features } from '../../data/dataset.ts';
-import { type Pattern, rowIndices } from '../../math/csr.ts';
+import { columnCounts, type Pattern, rowIndices } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { encodeModel, inputsOf } from '../../nn/onnx.ts';
 import { constantRate, cosineRate, type Schedule } from '../../nn/schedule.ts';
@@ -40,7 +40,8 @@ export interface Trained {
 
 export const trainNetwork: EpochJob<TrainSetup, Trained> = (setup) => async (_, report) => {
   const { settings: o, train, validation, seed, width } = setup;
-  const net = makeNetwork({ features: width, labels: train.labels.cols }, o, seed, setup.scaling);
+  const sizes = { features: width, labels: train.labels.cols, shares: sharesOf(train.labels) };
+  const net = makeNetwork(sizes, o, seed, setup.scaling);
   const machine = await openMachine(net, seed);
   const batches = new Batches(train, width, o.batch);
   const rate = scheduleOf(o);
@@ -65,6 +66,10 @@ export const trainNetwork: EpochJob<TrainSetup, Trained> = (setup) => async (_, 
   const onnx = encodeModel({ probabilities: predict(net, 1) }, kept, 'rows');
   return { onnx, training: { epochs, chosen, scores } };
 };
+
+/** Of all rows, those with each label; never none or all. */
+const sharesOf = (labels: Pattern): Float64Array =>
+  Float64Array.from(columnCounts(labels), (count) => (count + 0.5) / (labels.rows + 1));
 
 /** What trains a network and what validates it, over the same parameters. */
 async function openMachine(net: Network, seed: number) {
