@@ -41,7 +41,7 @@ const { positionals, values: flags } = parseArgs({
     words: { type: 'string' },
     /** Of the rows of a set, for a quick look. */
     share: { type: 'string', default: '1' },
-    epochs: { type: 'string', default: '20' },
+    epochs: { type: 'string', default: '10' },
     batch: { type: 'string', default: '512' },
     /** Also of the runtime that trains: another number rounds otherwise. */
     threads: { type: 'string', default: '2' },

@@ -8,7 +8,7 @@ export interface PrimeResults {
 }
 
 const titles: Record<string, string> = {
-  main: '**PRIME beside a text-only Siamese encoder and the label tree**',
+  main: '**PRIME beside a text-only Siamese encoder and the label tree** (`--with` blends by score, weight 0.5, if nothing is said)',
   losses: "**What the losses of PRIME bring**, as in the paper's table 6",
   sampling: "**How positives of PRIME are drawn**, as in the paper's table 11",
   free: "**By the number of free vectors**, as in the paper's table 9",
@@ -33,7 +33,9 @@ const isNested = (run: PrimeResults['runs'][string]): run is Record<string, Figu
 function linesOf({ runs }: PrimeResults): Line[] {
   return Object.entries(runs).flatMap(([name, run]) => {
     // All rows of a set are what readers expect.
-    const [experiment, data, row] = name.replace(' x 1,', ',').split(' | ');
+    const [experiment, whole, row] = name.replace(' x 1,', ',').split(' | ');
+    // Rows of this experiment name their epochs themselves.
+    const data = experiment === 'convergence' ? whole.replace(/\d+ epochs of/, 'batches of') : whole;
     if (!isNested(run)) return [{ experiment, data, row, figures: run }];
     return Object.entries(run).map(([how, figures]) => ({ experiment, data, row: `${row} ${how}`, figures }));
   });

@@ -30,7 +30,7 @@ export const options = {
   freeVectors: integer(-1, 'shared by labels that are alike; -1: half as many as labels or fewer, 0: none', {
     min: -1,
   }),
-  epochs: epochs(20),
+  epochs: epochs(10),
   batch: batch(512, 2),
   positives: integer(2, 'labels of each sample that bring others as negatives', { min: 1 }),
   sampling: choice('propensity', ['propensity', 'uniform'], 'rare labels more often, or all alike'),
