@@ -1,5 +1,5 @@
 // The parts of docs/measured.md that tell of networks: C-GMVAE beside other learners, bags of images, training steps.
-import { means } from './figures.ts';
+import { type Mean, means } from './figures.ts';
 import type { GmvaeRun } from './gmvae.ts';
 
 /** Of `bench/gmvae.ts`. */
@@ -57,17 +57,18 @@ export function gmvaeSection({ runs, published }: GmvaeResults): string {
     const cell = (name: (typeof setMetrics)[number]) => {
       const by = (protocol: keyof GmvaeRun['protocols']) =>
         spread(own.map(({ protocols }) => protocols[protocol]?.[name] ?? 0));
-      const { mean, deviation } = by('oracle_test');
       const others = [by('val'), by('fixed@.5')].map((value) => value.mean.toFixed(1));
-      return `${mean.toFixed(1)} ± ${deviation.toFixed(1)} / ${others.join(' / ')}`;
+      return [inWords(by('oracle_test')), ...others].join(' / ');
     };
-    const first = spread(own.map((run) => run['P@1']));
+    // One split has no deviation.
+    const inWords = ({ mean, deviation }: Mean) =>
+      mean.toFixed(1) + (own.length > 1 ? ` ± ${deviation.toFixed(1)}` : '');
     return [
       set,
       method,
       String(own.length),
       ...setMetrics.map(cell),
-      `${first.mean.toFixed(1)} ± ${first.deviation.toFixed(1)}`,
+      inWords(spread(own.map((run) => run['P@1']))),
     ];
   });
   const paper = (set: string) =>
