@@ -1,7 +1,8 @@
 // Label disentanglement on real data: overlapping clusters against the plain tree, against random copies, by number of
 // copies, and on labels fused on purpose. Arguments: the folder of data sets, then flags; one experiment per run. Every
 // figure is a mean over seeds with its standard deviation. Writes bench/results/overlap-<experiment>.json.
-import { mkdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Model, TrainingSet } from '../src/learn/learner.ts';
@@ -152,11 +153,14 @@ const experiments: Record<string, { sets: string[]; rows: (set: RealSet) => Prom
 /** More bring nothing in the paper, and cost much. */
 const mostCopies = 4;
 
-/** As in the paper, both trees have the same leaves; umbel would make them smaller as labels have more copies. */
+/** From so many leaves on, umbel makes them smaller as labels have more copies. */
+const manyLeaves = 80;
+
+/** As in the paper, both trees have the same leaves. */
 function sameLeaves({ train }: Pick<RealSet, 'train'>, lambda: number): Settings {
-  const { leafSize, beam } = parseOptions(tree.options, {}) as { leafSize: number; beam: number };
+  const { leafSize } = parseOptions(tree.options, {}) as { leafSize: number };
   const leaves = 2 ** Math.ceil(Math.log2(train.labels.cols / leafSize));
-  return leaves < 10 * beam ? {} : { leafSize: leafSize * lambda };
+  return leaves < manyLeaves ? {} : { leafSize: leafSize * lambda };
 }
 
 async function fusedRows(set: RealSet): Promise<Row[]> {
@@ -202,17 +206,20 @@ async function fusedRows(set: RealSet): Promise<Row[]> {
 const [folder = ''] = positionals;
 const experiment = experiments[flags.experiment];
 if (!experiment) throw new Error(`experiment must be one of ${Object.keys(experiments).join(', ')}`);
-const rows: Row[] = [];
 await mkdir(flags.out, { recursive: true });
 for (const name of flags.sets?.split(',') ?? experiment.sets) {
   const set = await openSet(name, folder);
-  if (!set) continue;
-  rows.push(...(await experiment.rows(set)));
   // After every set: a run over all of them takes long.
-  await save(join(flags.out, `overlap-${flags.experiment}`));
+  if (set) await save(join(flags.out, `overlap-${flags.experiment}`), await experiment.rows(set));
 }
 
-async function save(file: string): Promise<void> {
+/** Rows of earlier runs stay unless they were measured again. */
+async function save(file: string, measured: Row[]): Promise<void> {
+  const earlier: Row[] = existsSync(`${file}.json`)
+    ? JSON.parse(await readFile(`${file}.json`, 'utf8')).rows
+    : [];
+  const key = ({ set, variant }: Row) => `${set}, ${variant}`;
+  const rows = [...new Map([...earlier, ...measured].map((row) => [key(row), row])).values()];
   const report = { machine: machine(), experiment: flags.experiment, seeds, threads, set: flags.set, rows };
   await writeFile(`${file}.json`, `${JSON.stringify(report, null, 2)}\n`);
   if (flags.experiment === 'lambda') await writeFile(`${file}.svg`, lambdaPlot(rows));
