@@ -99,7 +99,7 @@ const total = (numbers: Float64Array) => numbers.reduce((sum, number) => sum + n
 /** Cohen's: summed before it is divided, since a label that nearly all groups carry wins next to nothing. */
 const kappa = ({ won, most }: Hits): number => (total(most) === 0 ? 0 : total(won) / total(most));
 
-/** Whether `hits` are within a standard error of `best`, over groups, since members of one go together. */
+/** Whether `hits` are within two standard errors of `best`, over groups, since members of one go together. */
 function isTied(hits: Hits, best: Hits): boolean {
   const pull = ({ won, most }: Hits, of: number, group: number) =>
     (won[group] - of * most[group]) / Math.max(1e-9, total(most));
@@ -107,7 +107,7 @@ function isTied(hits: Hits, best: Hits): boolean {
   let square = 0;
   for (let group = 0; group < hits.won.length; group++)
     square += (pull(best, other, group) - pull(hits, own, group)) ** 2;
-  return other - own <= Math.sqrt(square);
+  return other - own <= 2 * Math.sqrt(square);
 }
 
 async function recognised(
