@@ -53,7 +53,7 @@ export const options = {
   aggregate: choice(
     'active',
     ['active', 'hardest', 'all'],
-    'of triplets: the mean of those that cost something, the hardest weighted (for pretrained encoders: new ones collapse), or the sum of all',
+    'of triplets: the mean of those that cost something, the hardest weighted (worth a try: better on some data, but a new encoder may collapse), or the sum of all',
   ),
   textLoss: flag(true, 'samples also near the texts of their labels'),
   backLoss: flag(true, 'labels also near their samples'),
