@@ -31,4 +31,9 @@ export function checkCancelled(signal: AbortSignal | undefined): void {
 }
 
 /** Lets timers, signals and progress bars run between pieces of work on the main thread. */
-export const breathe = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
+export const breathe = (): Promise<void> =>
+  new Promise((resolve) => {
+    // In Node, which has it, without the millisecond that a timer takes.
+    if (typeof setImmediate === 'function') setImmediate(resolve);
+    else setTimeout(resolve, 0);
+  });

@@ -39,15 +39,17 @@ export interface PoolOptions {
 /** Threads that stay alive from one run to the next. One run at a time. */
 export class Pool {
   readonly threads: number;
+  readonly here: boolean;
   readonly #workers: Worker[] = [];
-  readonly #options: PoolOptions;
+  readonly #resourceLimits: ResourceLimits | undefined;
   /** Why a thread did not start. */
   #broken: unknown;
 
   /** The threads start at once, so that they are there when the caller has made its first jobs. */
-  constructor(threads: number, options: PoolOptions = {}) {
+  constructor(threads: number, { here = false, resourceLimits }: PoolOptions = {}) {
     this.threads = threads;
-    this.#options = options;
+    this.here = here;
+    this.#resourceLimits = resourceLimits;
     if (threads > 1) for (let lane = 0; lane < this.#lanes; lane++) this.#worker(lane).unref();
   }
 
@@ -83,7 +85,7 @@ export class Pool {
     task: Task<Setup, Job, Result>,
     setup: Setup,
     queue: Queue<Job, Result>,
-    { signal, ahead = this.#options.here ? 1 : 0 }: RunOptions<Result>,
+    { signal, ahead = this.here ? 1 : 0 }: RunOptions<Result>,
   ): Promise<unknown> {
     if (this.#broken) throw this.#broken;
     const ended = new AbortController();
@@ -99,7 +101,7 @@ export class Pool {
       worker.postMessage(order);
       lanes.push(runLane(worker, queue, ahead, ended.signal));
     }
-    if (this.#options.here) lanes.push(workHere(task, setup, queue, ended.signal));
+    if (this.here) lanes.push(workHere(task, setup, queue, ended.signal));
     return Promise.race([cancelled, Promise.all(lanes)]).finally(() => {
       ended.abort();
       // Idle threads do not keep the process alive.
@@ -109,11 +111,11 @@ export class Pool {
 
   /** Threads beside the caller's. */
   get #lanes(): number {
-    return this.#options.here ? this.threads - 1 : this.threads;
+    return this.here ? this.threads - 1 : this.threads;
   }
 
   #worker(lane: number): Worker {
-    const { resourceLimits } = this.#options;
+    const resourceLimits = this.#resourceLimits;
     this.#workers[lane] ??= new Worker(workerFile(), { resourceLimits }).once('error', (error) => {
       this.#broken = error;
     });
@@ -129,10 +131,10 @@ export async function runJobs<Setup, Job, Result>(
   task: Task<Setup, Job, Result>,
   setup: Setup,
   jobs: Iterable<Job>,
-  { threads, ...options }: RunOptions<Result> & { threads: number },
+  { threads, here = false, ...options }: RunOptions<Result> & { threads: number; here?: boolean },
 ): Promise<Result[]> {
-  const at = waiting.findIndex((pool) => pool.threads === threads);
-  const pool = at < 0 ? new Pool(threads) : waiting.splice(at, 1)[0];
+  const at = waiting.findIndex((pool) => pool.threads === threads && pool.here === here);
+  const pool = at < 0 ? new Pool(threads, { here }) : waiting.splice(at, 1)[0];
   try {
     return await pool.run(task, setup, jobs, options);
   } finally {

@@ -120,7 +120,7 @@ export async function searchAll(
     const jobs = batches(x, top, excluded);
     if (pool) return pool.run(searchTask, forest, jobs, { signal, onResult });
     const { runJobs } = await import('../../kernels/pool.ts');
-    return runJobs(searchTask, forest, jobs, { threads, signal, onResult });
+    return runJobs(searchTask, forest, jobs, { threads, here: true, signal, onResult });
   }
   const parts: Found[] = [];
   for (let from = 0; from < x.rows; from += batchRows) {
