@@ -59,7 +59,8 @@ interface Run {
   rate: number;
 }
 
-interface Row extends Run {
+/** Of one run, as it is kept. */
+export interface BagRow extends Run {
   /** Top-1 on single images, in percent. */
   validation: number;
   test: number;
@@ -102,7 +103,7 @@ const part = (set: TrainingSet, from: number, to: number): TrainingSet =>
     Array.from({ length: to - from }, (_, i) => from + i),
   ) as TrainingSet;
 
-async function run({ train, test }: Images, settings: Run): Promise<Row> {
+async function run({ train, test }: Images, settings: Run): Promise<BagRow> {
   const { size, seed, method, tau, epochs, rate } = settings;
   const rows = train.rows - heldBack;
   const single = part(train, 0, rows);
@@ -133,7 +134,7 @@ async function run({ train, test }: Images, settings: Run): Promise<Row> {
 const key = ({ set, size, seed, method, tau, epochs, rate }: Run) =>
   JSON.stringify([set, size, seed, method, tau, epochs, rate]);
 
-const found: { rows: Row[] } = existsSync(flags.out)
+const found: { rows: BagRow[] } = existsSync(flags.out)
   ? JSON.parse(readFileSync(flags.out, 'utf8'))
   : { rows: [] };
 const rows = [...found.rows];

@@ -1,6 +1,7 @@
 // The parts of docs/measured.md that tell of networks: C-GMVAE beside other learners, bags of images, training steps.
 import { type Mean, means } from './figures.ts';
 import type { GmvaeRun } from './gmvae.ts';
+import type { BagRow } from './miml.ts';
 
 /** Of `bench/gmvae.ts`. */
 export interface GmvaeResults {
@@ -9,20 +10,10 @@ export interface GmvaeResults {
   published: Record<string, number[]>;
 }
 
-/** Rows of `bench/miml.ts`. */
+/** Of `bench/miml.ts`. */
 export interface BagResults {
   heldBack: number;
-  rows: {
-    set: string;
-    size: number;
-    seed: number;
-    method: string;
-    tau: number;
-    epochs: number;
-    rate: number;
-    validation: number;
-    test: number;
-  }[];
+  rows: BagRow[];
 }
 
 /** Of `bench/nn.ts`. */

@@ -126,7 +126,7 @@ export class Pool {
 /** Pools that wait for the next `runJobs`: starting threads takes longer than many a batch. */
 const waiting: Pool[] = [];
 
-/** Runs all jobs on threads of their own and returns the results in job order. */
+/** Runs all jobs on threads that wait for them, and on the caller's where it may; results come in job order. */
 export async function runJobs<Setup, Job, Result>(
   task: Task<Setup, Job, Result>,
   setup: Setup,
