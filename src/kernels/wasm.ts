@@ -159,35 +159,30 @@ export interface Kernels {
     chosen: number,
     marks: number,
   ): void;
-  takeSides(
-    count: number,
+  takeSides(count: number, groups: number, firsts: number, folds: number, marks: number, sides: number): void;
+  solveFolds(
     groups: number,
     firsts: number,
-    folds: number,
-    fold: number,
-    marks: number,
-    signs: number,
-  ): void;
-  solvePlaces(
-    places: number,
     ends: number,
     entries: number,
     features: number,
     sums: number,
-    signs: number,
+    folds: number,
+    sides: number,
     alphas: number,
+    shuffled: number,
     order: number,
+    steps: number,
     cost: number,
     bias: number,
     epsilon: number,
     passes: number,
     seed: number,
   ): void;
-  scoreFold(
+  scoreFolds(
     count: number,
     firsts: number,
     folds: number,
-    fold: number,
     ends: number,
     entries: number,
     features: number,

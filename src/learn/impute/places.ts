@@ -134,7 +134,8 @@ function scratchOf({ width, room }: Pick<Setup<unknown>, 'width' | 'room'>) {
   };
   const offsets = {
     slots: take(width, 4),
-    sums: take(width + 1, 8),
+    // Room for four folds of four bytes.
+    sums: take(width + 1, 16),
     // One more: the kernel notes a feature before it knows that it is new.
     ids: take(width + 1, 4),
     list: take(room.groups, 4),
@@ -144,11 +145,11 @@ function scratchOf({ width, room }: Pick<Setup<unknown>, 'width' | 'room'>) {
     ends: take(room.places, 4),
     order: take(room.places, 4),
     marks: take(room.places, 1),
-    signs: take(room.places, 1),
+    sides: take(room.places, 1),
     means: take(room.places, 8),
     shares: take(room.places, 8),
     dots: take(room.places, 8),
-    pulls: take(room.places, 8),
+    pulls: take(room.places, 16),
     entries: take(room.entries + 1, 8),
   };
   return { ...offsets, end };

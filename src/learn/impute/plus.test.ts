@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { groupRows, randomGroups } from '../../data/group.ts';
 import { Arena, createMemory, loadKernels } from '../../kernels/wasm.ts';
-import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
+import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices, selectRows } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
@@ -96,12 +96,13 @@ describe('auto', () => {
   });
 });
 
-describe('the classifier of one label', () => {
-  it('has the weights of the exact reference', async () => {
+describe('the classifiers of one label', () => {
+  it('have the weights of the exact reference on the rows outside their fold', async () => {
     const { sparse: x, labels } = words(80, 4);
-    const positives = Array.from({ length: x.rows }, (_, row) => row).filter((row) =>
-      rowIndices(labels, row).some((label) => label < 16),
-    );
+    const isPositive = (row: number) => rowIndices(labels, row).some((label) => label < 16);
+    // Groups of two rows; the last ones belong to no fold.
+    const [groups, folds] = [x.rows / 2, 3];
+    const foldOf = (row: number) => (row < 60 ? (row >> 1) % folds : 4);
     const arena = new Arena(createMemory(1 << 20, true));
     const cells = new Uint32Array(2 * nnz(x));
     x.indices.forEach((column, p) => {
@@ -110,16 +111,25 @@ describe('the classifier of one label', () => {
     new Float32Array(cells.buffer).forEach((_, p, values) => {
       if (p % 2 === 1) values[p] = x.values[p >> 1];
     });
+    const firsts = arena.place(Uint32Array.from({ length: groups + 1 }, (_, group) => 2 * group));
     const ends = arena.place(x.indptr.slice(1).map((end) => 8 * end));
-    const signs = new Uint8Array(x.rows).fill(255);
-    for (const row of positives) signs[row] = 1;
-    const [sums, alphas] = [arena.allocate(8 * (x.cols + 1)), arena.allocate(8 * x.rows)];
-    const places = [x.rows, ends, arena.place(cells), x.cols, sums, arena.place(signs), alphas] as const;
+    const sides = Uint8Array.from({ length: x.rows }, (_, row) => 2 * foldOf(row) + Number(isPositive(row)));
+    const sums = arena.allocate(16 * (x.cols + 1));
+    const rows = [groups, firsts, ends, arena.place(cells), x.cols, sums] as const;
+    const work = [16 * x.rows, 4 * groups, 4 * x.rows, 4 * x.rows].map((bytes) => arena.allocate(bytes));
+    const [alphas, shuffled, order, steps] = work;
     const kernels = await loadKernels(arena.memory);
-    kernels.solvePlaces(...places, arena.allocate(4 * x.rows), 0.4, 1, 1e-9, 5000, 7);
+    const spaces = [folds, arena.place(sides), alphas, shuffled, order, steps] as const;
+    kernels.solveFolds(...rows, ...spaces, 0.4, 1, 1e-6, 5000, 7);
+    const found = new Float32Array(arena.memory.buffer, sums, 4 * (x.cols + 1));
     const settings = { cost: 0.4, epsilon: 1e-9, iterations: 5000, bias: 1, threshold: 0 };
-    const exact = solveSvm(x, positives, settings, new Random(1));
-    const found = new Float64Array(arena.memory.buffer, sums, x.cols + 1);
-    for (let j = 0; j <= x.cols; j++) expect(found[j]).toBeCloseTo(exact[j], 5);
+    for (let fold = 0; fold < folds; fold++) {
+      const learnt = Array.from({ length: x.rows }, (_, row) => row).filter((row) => foldOf(row) !== fold);
+      const positives = learnt.flatMap((row, i) => (isPositive(row) ? i : []));
+      const exact = solveSvm(selectRows(x, learnt), positives, settings, new Random(1));
+      for (let j = 0; j <= x.cols; j++) expect(found[4 * j + fold]).toBeCloseTo(exact[j], 4);
+    }
+    // No weights for the fold that is not there.
+    for (let j = 0; j <= x.cols; j++) expect(found[4 * j + folds]).toBe(0);
   });
 });

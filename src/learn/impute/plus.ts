@@ -23,7 +23,7 @@ export interface PlusOptions {
 }
 
 const start = { iterations: 0, step: 0, centre: true, weightByCount: true } as const;
-const classifier = { folds: 3, negatives: 1, cost: 0.4 };
+const classifier = { folds: 4, negatives: 1, cost: 0.4 };
 /** A round that changes a smaller share of the choices is the last. */
 const stable = 0.01;
 

@@ -18,6 +18,7 @@ import {
 } from './places.ts';
 
 export interface RefineOptions {
+  /** Four at most. */
   folds: number;
   /** Groups without the label for each group with it. */
   negatives: number;
@@ -28,6 +29,8 @@ export interface RefineOptions {
 type Options = RefineOptions & PlaceOptions;
 
 const [bias, epsilon, passes] = [1, 0.1, 10];
+/** As many as are learnt at once. */
+const mostFolds = 4;
 const task: LabelTask<Options> = { module: import.meta.url, name: 'prepareRefine' };
 
 /** One round. Columns of `x` from `labelFeatures` on stand for the labels chosen so far. */
@@ -52,21 +55,28 @@ export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => 
   const random = new Random(setup.seed, 'refine', options.round, label.label);
   const groups = listGroups(setup, at, label, random);
   const features = gather(kernels, setup, at, label.label, at.list, groups);
-  const places = new Uint32Array(memory.buffer, at.firsts, groups + 1)[groups];
   kernels.takeMarks(count, at.firsts, label.pairs, setup.offsets, setup.chosen, at.marks);
   const foldOf = new Uint8Array(memory.buffer, at.folds, groups);
   random.permutation(count).forEach((group, i) => {
     foldOf[group] = i % folds;
   });
   // Groups without the label are never asked about: every fold learns from them.
-  foldOf.fill(folds, count);
+  foldOf.fill(mostFolds, count);
+  kernels.takeSides(count, groups, at.firsts, at.folds, at.marks, at.sides);
   const rows = [at.ends, at.entries, features, at.sums] as const;
-  for (let fold = 0; fold < folds; fold++) {
-    kernels.takeSides(count, groups, at.firsts, at.folds, fold, at.marks, at.signs);
-    const work = [at.signs, at.pulls, at.order] as const;
-    kernels.solvePlaces(places, ...rows, ...work, options.cost, bias, epsilon, passes, random.uint32());
-    kernels.scoreFold(count, at.firsts, at.folds, fold, ...rows, bias, at.dots);
-  }
+  const work = [folds, at.sides, at.pulls, at.nearest, at.order, at.means] as const;
+  kernels.solveFolds(
+    groups,
+    at.firsts,
+    ...rows,
+    ...work,
+    options.cost,
+    bias,
+    epsilon,
+    passes,
+    random.uint32(),
+  );
+  kernels.scoreFolds(count, at.firsts, at.folds, ...rows, bias, at.dots);
   keep(kernels, setup, at, label);
 });
 
