@@ -37,9 +37,13 @@ const setMetrics = ['exampleF1', 'microF1', 'macroF1', 'hammingAccuracy'] as con
 
 /** One row per set, method and share of the training rows; each cell by protocol of thresholds. */
 export function gmvaeSection({ runs, published }: GmvaeResults): string {
-  const kindOf = ({ set, method, share }: GmvaeRun) => [
+  const kindOf = ({ set, method, share, split }: GmvaeRun) => [
     set,
-    share === 1 ? method : `${method}, ${100 * share}% of the rows`,
+    [
+      method,
+      ...(share === 1 ? [] : [`${100 * share}% of the rows`]),
+      ...(split === 0 ? ["the set's own test part"] : []),
+    ].join(', '),
   ];
   const kinds = new Map(runs.map((run) => [kindOf(run).join(), kindOf(run)]));
   const rows = [...kinds].map(([key, [set, method]]) => {

@@ -149,6 +149,19 @@ describe.runIf(runtime)('the loss', () => {
       expect(Number.isFinite(value)).toBe(true);
   });
 
+  it('hides features from both networks that read them, and asks for them whole', async () => {
+    for (const profile of ['code', 'paper']) {
+      const net = networkOf({ profile, inputDropout: 0.5 });
+      const hidden = await lossesOf(net, rows, rows.length, ['input mask']);
+      const { reconstruction, loss: _, ...blank } = await lossesOf(
+        net,
+        rows.map(({ y }) => ({ x: [0, 0, 0], y })),
+      );
+      for (const [name, value] of Object.entries(blank)) expect(hidden[name]).toBeCloseTo(value, 4);
+      if (profile === 'paper') expect(hidden.reconstruction).toBeGreaterThan(reconstruction + 0.1);
+    }
+  });
+
   it('without prior, contrast, label branch and codes is that of a plain network with a head of embeddings', async () => {
     const plain = { klWeight: 0, contrastWeight: 0, labelBranch: false, likelihoodWeight: 1 };
     const net = networkOf({ ...plain, logitScale: 1 });

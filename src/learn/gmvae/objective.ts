@@ -40,12 +40,13 @@ export function objectiveOf(net: Network, size: number): Objective {
     input('rows', [size, 1]),
     input('labelled', [size, 1]),
   ];
-  const x = scaled(net, input('x', [size, net.features]));
   const dropping =
     (rate: number): Drop =>
     (h, name) =>
       dropout(h, rate, name);
   const drop = dropping(o.dropout);
+  const whole = scaled(net, input('x', [size, net.features]));
+  const x = dropping(o.inputDropout)(whole, 'input mask');
   const posterior = encode(net, x, drop);
   const prior = encodeLabels(net, o.prior === 'mixture' ? net.embeddings : matmul(y, net.embeddings), drop);
   const [first, second] = [sample(posterior, 'noise 1').z, sample(posterior, 'noise 2').z];
@@ -65,7 +66,7 @@ export function objectiveOf(net: Network, size: number): Objective {
     terms.push(['contrast', o.contrastWeight, weighted(contrast(net, anchors, y), labelled)]);
   }
   if (net.featureDecoder) {
-    const apart = sub(decodeFeatures(first, net.featureDecoder), x);
+    const apart = sub(decodeFeatures(first, net.featureDecoder), whole);
     terms.push(['reconstruction', 1, weighted(mean(mul(apart, apart), [1], true), rows)]);
   }
   return {
