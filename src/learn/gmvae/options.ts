@@ -14,7 +14,7 @@ export const options = {
   embedding: integer(512, 'length of the label embeddings', { min: 1 }),
   latent: integer(64, 'length of the latent codes', { min: 1 }),
   dropout,
-  inputDropout: number(0, 'the same of the features, for both networks that read them', { min: 0, max: 0.99 }),
+  inputDropout: number(0, 'the same of features, for both networks that read them', { min: 0, max: 0.99 }),
   decoderDropout: number(0, 'the same in the decoder, which the authors leave whole', { min: 0, max: 0.99 }),
   learningRate: number(0.001, 'how far a step of Adam goes, at first', { min: 0 }),
   lowestRate: number(0.0001, 'where the learning rate comes down to, along a cosine', { min: 0 }),
