@@ -191,7 +191,7 @@ export function levelTasks(labels: Pattern, chain: Pattern[]): LevelTask[] {
   });
 }
 
-/** Each sample's nodes one level up, ascending and once each; a node may have several parents. */
+/** Each sample's nodes one level up, once each, in any order; a node may have several parents. */
 function parentsOf(nodes: Pattern, shape: Pattern): Pattern {
   const parents = transpose(shape);
   const above = new CsrBuilder('binary');
@@ -208,7 +208,7 @@ function parentsOf(nodes: Pattern, shape: Pattern): Pattern {
         found[size++] = parent;
       }
     }
-    above.add(found.subarray(0, size).sort());
+    above.add(found.subarray(0, size));
   }
   return above.pattern(shape.rows);
 }

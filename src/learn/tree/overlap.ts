@@ -61,6 +61,7 @@ interface Matches extends Pattern {
 function countMatches(byLabel: Pattern, reached: Pattern, homes: Int32Array, most: number): Matches {
   const counts = new Uint32Array(reached.cols);
   const touched = new Uint32Array(reached.cols);
+  const best = new Uint32Array(most);
   const matches = new CsrBuilder('values');
   for (let label = 0; label < byLabel.rows; label++) {
     let size = 0;
@@ -71,13 +72,13 @@ function countMatches(byLabel: Pattern, reached: Pattern, homes: Int32Array, mos
         if (counts[cluster]++ === 0) touched[size++] = cluster;
       }
     }
+    const home = homes[label];
     const ahead = (a: number, b: number) =>
-      counts[a] > counts[b] ||
-      (counts[a] === counts[b] && (a === homes[label] || (b !== homes[label] && a < b)));
-    const best = firstFew(touched.subarray(0, size), most, ahead);
+      counts[a] === counts[b] ? a === home || (b !== home && a < b) : counts[a] > counts[b];
+    const kept = firstFew(touched.subarray(0, size), best, ahead);
     matches.add(
-      best,
-      best.map((cluster) => counts[cluster]),
+      kept,
+      kept.map((cluster) => counts[cluster]),
     );
     for (let i = 0; i < size; i++) counts[touched[i]] = 0;
   }
@@ -85,17 +86,21 @@ function countMatches(byLabel: Pattern, reached: Pattern, homes: Int32Array, mos
   return { ...pattern, counts: values };
 }
 
-/** The `most` that come first, in order; a short list is kept by insertion because few of many enter it. */
-function firstFew(items: Uint32Array, most: number, ahead: (a: number, b: number) => boolean): number[] {
-  const best: number[] = [];
+/** Those that come first, in order, as many as `best` has room for; kept by insertion because few of many enter. */
+function firstFew(
+  items: Uint32Array,
+  best: Uint32Array,
+  ahead: (a: number, b: number) => boolean,
+): Uint32Array {
+  let size = 0;
   for (const item of items) {
-    if (best.length === most && !ahead(item, best[most - 1])) continue;
-    if (best.length === most) best.pop();
-    let at = best.length;
-    while (at > 0 && ahead(item, best[at - 1])) at--;
-    best.splice(at, 0, item);
+    if (size === best.length && !ahead(item, best[size - 1])) continue;
+    let at = Math.min(size, best.length - 1);
+    size = Math.min(size + 1, best.length);
+    for (; at > 0 && ahead(item, best[at - 1]); at--) best[at] = best[at - 1];
+    best[at] = item;
   }
-  return best;
+  return best.subarray(0, size);
 }
 
 /** labels x clusters: all that is wanted, and home where nothing is. */
@@ -117,25 +122,36 @@ function placeCapped(wanted: Matches, homes: Int32Array, clusters: number, lambd
   const used = homes.reduce((sum, home) => sum + (home >= 0 ? 1 : 0), 0);
   const cap = Math.ceil((capSlack * lambda * used) / clusters);
   const load = new Uint32Array(clusters);
-  const copies = Array.from(homes, () => [] as number[]);
+  const copies = new Uint32Array(lambda * homes.length);
+  const sizes = new Uint32Array(homes.length);
   const put = (label: number, cluster: number) => {
-    copies[label].push(cluster);
+    copies[lambda * label + sizes[label]++] = cluster;
     load[cluster]++;
   };
-  const { indptr, indices, counts } = wanted;
+  const { indptr, indices } = wanted;
   const labelOf = new Uint32Array(indices.length);
   for (let label = 0; label < wanted.rows; label++) labelOf.fill(label, indptr[label], indptr[label + 1]);
-  const order = Uint32Array.from(indices, (_, i) => i).sort((a, b) => counts[b] - counts[a] || a - b);
-  for (const i of order) {
-    if (load[indices[i]] < cap && copies[labelOf[i]].length < lambda) put(labelOf[i], indices[i]);
+  for (const i of mostFirst(wanted.counts)) {
+    if (load[indices[i]] < cap && sizes[labelOf[i]] < lambda) put(labelOf[i], indices[i]);
   }
   homes.forEach((home, label) => {
-    if (home < 0 || copies[label].length > 0) return;
+    if (home < 0 || sizes[label] > 0) return;
     put(label, load[home] < cap ? home : load.indexOf(load.reduce((least, size) => Math.min(least, size))));
   });
   const placed = new CsrBuilder('binary');
-  for (const list of copies) placed.add(list.sort((a, b) => a - b));
+  sizes.forEach((size, label) => {
+    placed.add(copies.subarray(lambda * label, lambda * label + size).sort());
+  });
   return placed.pattern(clusters);
+}
+
+/** Positions by descending count, then by position. Plain numbers are sorted many times faster than by a function. */
+function mostFirst(counts: Float32Array): Float64Array {
+  const size = counts.length;
+  const most = counts.reduce((largest, count) => Math.max(largest, count), 0);
+  return Float64Array.from(counts, (count, i) => (most - count) * size + i)
+    .sort()
+    .map((key) => key % size);
 }
 
 /** As many copies of each label as `placed` has: the first at home, the others anywhere else. */

@@ -1,7 +1,6 @@
 // What the copies of a label in an overlapping tree stand for: which training rows each of them draws, how far apart
 // these are, their words and the labels beside them. Found while training, read from saved models.
 import { type Csr, CsrBuilder, type Pattern, rowIndices, selectRows, transpose } from '../../math/csr.ts';
-import { topK } from '../../math/topk.ts';
 import { type Tensors, vector } from '../../parts.ts';
 import { breathe, checkCancelled } from '../../progress.ts';
 import type { Sense } from '../learner.ts';
@@ -33,7 +32,7 @@ const fewRows = 10;
 /** Labels with fewer rows have no senses worth telling. */
 const minRows = 5;
 /** Of more rows than this a copy is known by some, evenly taken. */
-const enoughRows = 256;
+const enoughRows = 64;
 const labelsPerBreath = 64;
 
 /**
@@ -55,11 +54,12 @@ export async function findSenses(
   const labels = Uint32Array.from({ length: leaves.cols }, (_, label) => label).filter(
     (label) => size(clustersOf, label) > 1 && size(byLabel, label) >= minRows,
   );
+  const mostCopies = labels.reduce((most, label) => Math.max(most, size(clustersOf, label)), 0);
   const apart = new Float32Array(labels.length);
   const [weights, elsewhere] = [new CsrBuilder('values'), new CsrBuilder('values')];
   const examples = new CsrBuilder('binary');
   const [places, counts]: number[][] = [[], []];
-  const groups = new Groups(x);
+  const groups = new Groups(x, mostCopies);
   /** For the label at hand: one more than the number of its copy in each cluster. */
   const copyIn = new Uint32Array(leaves.rows);
   for (const [i, label] of labels.entries()) {
@@ -79,24 +79,23 @@ export async function findSenses(
       if (q < reached.indptr[row + 1]) parts[copyIn[reached.indices[q]] - 1].push(row);
     }
     for (const cluster of clusters) copyIn[cluster] = 0;
-    groups.take(parts.map(someOf));
-    apart[i] = groups.apart();
+    const told = groups.tell(parts, mostExamples);
+    apart[i] = told.apart;
     clusters.forEach((cluster, k) => {
       places.push(leaves.indptr[cluster] + rowIndices(leaves, cluster).indexOf(label));
       counts.push(parts[k].length);
-      const told = groups.describe(k, mostWords, mostExamples);
-      const features = told.words.map(({ feature }) => feature);
+      const words = told.words[k];
+      const features = words.map(({ feature }) => feature);
       weights.add(
         features,
-        told.words.map(({ weight }) => weight),
+        words.map(({ weight }) => weight),
       );
       elsewhere.add(
         features,
-        told.words.map((word) => word.elsewhere),
+        words.map((word) => word.elsewhere),
       );
-      examples.add(told.rows);
+      examples.add(told.examples[k]);
     });
-    groups.clear();
   }
   const order = Uint32Array.from(places, (_, i) => i).sort((a, b) => places[a] - places[b]);
   const words = selectRows(weights.csr(x.cols), order);
@@ -120,110 +119,163 @@ function someOf(rows: number[]): number[] {
   return Array.from({ length: enoughRows }, (_, i) => rows[Math.floor((i * rows.length) / enoughRows)]);
 }
 
-/** Groups of rows, the rows of one label's copies, beside each other. Long loops: every label's rows pass here. */
+/** What groups of rows, those that a label's copies draw, have each to itself. */
+interface Told {
+  apart: number;
+  /** Words that tell each group from the others, with their mean values. */
+  words: Sense['words'][];
+  /** Rows of each that have most of such words. */
+  examples: number[][];
+}
+
+/** Compares groups of rows. The rows of every label pass here: long loops over as few arrays as possible. */
 class Groups {
   readonly #x: Csr;
-  #rows: number[][] = [];
-  /** For each group the features its rows have, and the sum of its rows, which is zero between labels. */
-  #features: Uint32Array[] = [];
-  readonly #sums: Float64Array[] = [];
+  readonly #most: number;
+  /** Of each feature, beside one another for all groups: the sums of their rows, zero between labels. */
+  readonly #sums: Float32Array;
+  /** The same: how much more it is in the group than in any other; up to date for features of the label at hand. */
+  readonly #telling: Float32Array;
+  /** Features of the label at hand, each marked as seen with the label's number. */
   readonly #found: Uint32Array;
-  /** How much more a feature is in the group at hand than in any other; only that group's features are up to date. */
-  readonly #telling: Float64Array;
-  readonly #scratch: Float64Array[];
+  readonly #seen: Uint32Array;
+  #number = 0;
 
-  constructor(x: Csr) {
+  constructor(x: Csr, most: number) {
     this.#x = x;
+    this.#most = most;
+    this.#sums = new Float32Array(x.cols * most);
+    this.#telling = new Float32Array(x.cols * most);
     this.#found = new Uint32Array(x.cols);
-    this.#telling = new Float64Array(x.cols);
-    this.#scratch = Array.from({ length: 3 }, () => new Float64Array(x.cols));
+    this.#seen = new Uint32Array(x.cols);
   }
 
-  take(groups: number[][]): void {
+  tell(drawn: number[][], mostExamples: number): Told {
+    const groups = drawn.map(someOf);
+    const features = this.#add(groups);
+    const shares = groups.map((rows) => 1 / Math.max(1, rows.length));
+    const { products, telling } = this.#compare(shares, features);
+    const words = telling.map((few, g) =>
+      few.best().map(({ item: feature, score }) => {
+        const weight = this.#sums[feature * this.#most + g] * shares[g];
+        return { feature, weight, elsewhere: weight - score };
+      }),
+    );
+    const examples = groups.map((rows, g) => this.#examples(rows, g, mostExamples));
+    this.#clear(features, groups.length);
+    return { apart: farthest(drawn, groups, products), words, examples };
+  }
+
+  /** Sums up the rows of each group; returns the features they have. */
+  #add(groups: number[][]): Uint32Array {
     const { indptr, indices, values } = this.#x;
-    const found = this.#found;
-    this.#rows = groups;
-    this.#features = groups.map((rows, g) => {
-      this.#sums[g] ??= new Float64Array(this.#x.cols);
-      const sum = this.#sums[g];
-      let size = 0;
-      for (const row of rows) {
+    const [most, sums, found, seen, number] = [
+      this.#most,
+      this.#sums,
+      this.#found,
+      this.#seen,
+      ++this.#number,
+    ];
+    let size = 0;
+    for (let g = 0; g < groups.length; g++) {
+      for (const row of groups[g]) {
         for (let p = indptr[row]; p < indptr[row + 1]; p++) {
-          if (sum[indices[p]] === 0) found[size++] = indices[p];
-          sum[indices[p]] += values[p];
+          const feature = indices[p];
+          sums[feature * most + g] += values[p];
+          if (seen[feature] === number) continue;
+          seen[feature] = number;
+          found[size++] = feature;
         }
       }
-      return found.slice(0, size);
-    });
-  }
-
-  clear(): void {
-    this.#features.forEach((features, g) => {
-      for (const feature of features) this.#sums[g][feature] = 0;
-    });
-  }
-
-  /**
-   * For the two groups that differ most: one minus the mean cosine of pairs across them over that of pairs within
-   * them, which is 0 for two random halves of the same rows however few they are; then less where a group is small.
-   */
-  apart(): number {
-    let most = 0;
-    for (let a = 0; a < this.#rows.length; a++) {
-      for (let b = 0; b < a; b++) {
-        const [n, m] = [this.#rows[a].length, this.#rows[b].length];
-        const within = this.#product(a, a) - n + this.#product(b, b) - m;
-        if (Math.min(n, m) === 0 || within <= 0) continue;
-        const alike = this.#product(a, b) / (n * m) / (within / (n * (n - 1) + m * (m - 1)));
-        const trust = Math.min(n, m) / (Math.min(n, m) + fewRows);
-        most = Math.max(most, trust * Math.min(1, 1 - alike));
-      }
     }
-    return most;
+    return found.subarray(0, size);
   }
 
-  /** Words that tell a group from the others, with their mean values, and rows that have most of such words. */
-  describe(group: number, mostWords: number, mostRows: number): { words: Sense['words']; rows: number[] } {
-    const features = this.#features[group];
-    const [mean, elsewhere, more] = this.#scratch.map((numbers) => numbers.subarray(0, features.length));
+  #clear(features: Uint32Array, groups: number): void {
+    for (let i = 0; i < features.length; i++)
+      for (let g = 0; g < groups; g++) this.#sums[features[i] * this.#most + g] = 0;
+  }
+
+  /** What tells most of each group; and, groups x groups, the sums of the cosines of all pairs of rows. */
+  #compare(shares: number[], features: Uint32Array): { telling: Few[]; products: Float64Array } {
+    const [most, sums, telling, n] = [this.#most, this.#sums, this.#telling, shares.length];
+    const few = shares.map(() => new Few(mostWords, 0));
+    const products = new Float64Array(n * n);
     for (let i = 0; i < features.length; i++) {
-      const feature = features[i];
-      elsewhere[i] = 0;
-      for (let g = 0; g < this.#rows.length; g++) {
-        const here = this.#sums[g][feature] / Math.max(1, this.#rows[g].length);
-        if (g === group) mean[i] = here;
-        else if (here > elsewhere[i]) elsewhere[i] = here;
+      const at = features[i] * most;
+      for (let a = 0; a < n; a++) {
+        let elsewhere = 0;
+        for (let b = 0; b < n; b++) {
+          products[a * n + b] += sums[at + a] * sums[at + b];
+          if (b !== a && sums[at + b] * shares[b] > elsewhere) elsewhere = sums[at + b] * shares[b];
+        }
+        const more = sums[at + a] * shares[a] - elsewhere;
+        telling[at + a] = more;
+        if (more > few[a].least) few[a].add(features[i], more);
       }
-      more[i] = mean[i] - elsewhere[i];
-      this.#telling[feature] = more[i];
     }
-    const rows = this.#rows[group];
-    const likeness = Float64Array.from(mostRows > 0 ? rows : [], (row) => this.#likeness(row));
-    return {
-      words: Array.from(
-        topK(more, mostWords).filter((i) => more[i] > 0),
-        (i) => {
-          return { feature: features[i], weight: mean[i], elsewhere: elsewhere[i] };
-        },
-      ),
-      rows: Array.from(topK(likeness, mostRows), (i) => rows[i]),
-    };
+    return { telling: few, products };
   }
 
-  #likeness(row: number): number {
+  #examples(rows: number[], group: number, most: number): number[] {
     const { indptr, indices, values } = this.#x;
-    let sum = 0;
-    for (let p = indptr[row]; p < indptr[row + 1]; p++) sum += values[p] * this.#telling[indices[p]];
-    return sum;
+    const few = new Few(most, Number.NEGATIVE_INFINITY);
+    for (let i = 0; i < rows.length; i++) {
+      let sum = 0;
+      for (let p = indptr[rows[i]]; p < indptr[rows[i] + 1]; p++)
+        sum += values[p] * this.#telling[indices[p] * this.#most + group];
+      if (sum > few.least) few.add(rows[i], sum);
+    }
+    return few.best().map(({ item }) => item);
+  }
+}
+
+/** The few best of many, which come one by one; of equals the first. */
+class Few {
+  /** What a score must be above. */
+  least: number;
+  readonly #most: number;
+  readonly #kept: { item: number; score: number }[] = [];
+
+  constructor(most: number, least: number) {
+    this.#most = most;
+    this.least = most > 0 ? least : Number.POSITIVE_INFINITY;
   }
 
-  /** The sum of the cosines of all pairs of rows, one of each group. */
-  #product(a: number, b: number): number {
-    const [first, second] = [this.#sums[a], this.#sums[b]];
-    let product = 0;
-    for (const feature of this.#features[a]) product += first[feature] * second[feature];
-    return product;
+  add(item: number, score: number): void {
+    const kept = this.#kept;
+    let at = kept.length;
+    while (at > 0 && score > kept[at - 1].score) at--;
+    kept.splice(at, 0, { item, score });
+    if (kept.length > this.#most) kept.pop();
+    if (kept.length === this.#most) this.least = kept[this.#most - 1].score;
   }
+
+  best(): readonly { item: number; score: number }[] {
+    return this.#kept;
+  }
+}
+
+/**
+ * For the two groups that differ most: one minus the mean cosine of pairs across them over that of pairs within
+ * them, which is 0 for two random halves of the same rows however few they are; then less where a copy draws few.
+ * `groups` are the rows that were compared, some of those drawn.
+ */
+function farthest(drawn: number[][], groups: number[][], products: Float64Array): number {
+  const count = groups.length;
+  let most = 0;
+  for (let a = 0; a < count; a++) {
+    for (let b = 0; b < a; b++) {
+      const [n, m] = [groups[a].length, groups[b].length];
+      const within = products[a * count + a] - n + products[b * count + b] - m;
+      if (Math.min(n, m) === 0 || within <= 0) continue;
+      const alike = products[a * count + b] / (n * m) / (within / (n * (n - 1) + m * (m - 1)));
+      const fewer = Math.min(drawn[a].length, drawn[b].length);
+      const trust = fewer / (fewer + fewRows);
+      most = Math.max(most, trust * Math.min(1, 1 - alike));
+    }
+  }
+  return most;
 }
 
 /** What a model knows of the senses of a label in one of its trees. `texts` are what the record's examples number. */
