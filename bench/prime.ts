@@ -42,7 +42,7 @@ const { positionals, values: flags } = parseArgs({
     /** Of the rows of a set, for a quick look. */
     share: { type: 'string', default: '1' },
     epochs: { type: 'string', default: '10' },
-    batch: { type: 'string', default: '512' },
+    batch: { type: 'string', default: '256' },
     /** Also of the runtime that trains: another number rounds otherwise. */
     threads: { type: 'string', default: '2' },
     out: { type: 'string', default: join('bench', 'results', 'prime.json') },

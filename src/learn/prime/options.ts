@@ -31,7 +31,7 @@ export const options = {
     min: -1,
   }),
   epochs: epochs(10),
-  batch: batch(512, 2),
+  batch: batch(256, 2),
   positives: integer(2, 'labels of each sample that bring others as negatives', { min: 1 }),
   sampling: choice('propensity', ['propensity', 'uniform'], 'rare labels more often, or all alike'),
   alike: flag(true, 'batches of samples that are alike, so that negatives are hard (NGAME)'),
