@@ -91,8 +91,8 @@ export const gmvae: Learner<typeof options> = {
   tries: {
     learningRate: [0.0005, 0.001, 0.002],
     dropout: [0.3, 0.5],
+    inputDropout: [0, 0.5],
     decoderDropout: [0, 0.5],
-    labelBias: [false, true],
   },
   validates: true,
   async train(set, given, context) {

@@ -29,12 +29,9 @@ async function compute(
 }
 
 const sizes = { features: 3, labels: 4 };
+const plainest = { embedding: 5, latent: 2, dropout: 0, decoderDropout: 0, labelBias: false };
 const networkOf = (given: Record<string, unknown>, shares?: number[]) =>
-  makeNetwork(
-    { ...sizes, shares },
-    settle(parseOptions(options, { embedding: 5, latent: 2, dropout: 0, ...given })),
-    1,
-  );
+  makeNetwork({ ...sizes, shares }, settle(parseOptions(options, { ...plainest, ...given })), 1);
 
 interface Row {
   x: number[];
