@@ -83,9 +83,10 @@ async function growOverlapping(
 ): Promise<GrownTree> {
   const { x, labels, byLabel, options, context, pool } = ground;
   const upper = chain.slice(0, -1);
-  const grow = (tasks: LevelTask[], above: Level[], round: number, iterations = overlap.passes) =>
+  const grow = (tasks: LevelTask[], above: Level[], round: number, iterations = overlap.passes.above) =>
     growLevels({ ...ground, options: { ...options, iterations } }, tasks, above, seed, `-round-${round}`);
-  const first = overlap.update === 'ranker-only' ? overlap.passes : Math.min(overlap.passes, draftPasses);
+  const { above } = overlap.passes;
+  const first = overlap.update === 'ranker-only' ? above : Math.min(above, draftPasses);
   let matcher = await grow(levelTasks(labels, chain).slice(0, -1), [], 0, first);
   for (let round = 1; ; round++) {
     const reached = await reachedNodes(x, matcher, options, context, pool);
@@ -95,6 +96,7 @@ async function growOverlapping(
     );
     const tasks = levelTasks(labels, [...upper, leaves]);
     const last = tasks.length - 1;
+    tasks[last].passes = overlap.passes.labels;
     if (overlap.positives === 'matched') tasks[last] = ownPositives(tasks[last], byLabel, reached);
     if (round < overlap.rounds) {
       matcher = await grow(tasks.slice(0, -1), [], round);

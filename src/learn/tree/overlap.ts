@@ -2,13 +2,14 @@
 // the rows that carry it (Liu et al., NeurIPS 2021). Only decides; grow.ts trains.
 import { CsrBuilder, type Pattern, rowIndices, transpose } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
+import type { Passes } from './solve.ts';
 
 export interface Overlap {
   /** Clusters per label at most. */
   lambda: number;
   rounds: number;
-  /** Over the rows, at most, when a level is trained. */
-  passes: number;
+  /** Over the rows, at most, when levels above the labels are trained, and when labels are. */
+  passes: { above: number; labels: Passes };
   /** Whether a copy learns from all rows of its label or from those that the beam takes to its cluster. */
   positives: 'all' | 'matched';
   balance: 'none' | 'capped';

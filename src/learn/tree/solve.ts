@@ -32,6 +32,7 @@ interface PlacedTask {
   shape: { indptr: number; indices: number };
   rows: { indptr: number; indices: number };
   positives: { indptr: number; indices: number };
+  passes: Passes;
 }
 
 interface SolveSetup {
@@ -71,7 +72,16 @@ export interface LevelTask {
   rows: Pattern;
   /** children x rows: who is positive. Positives outside the training set do not count. */
   positives: Pattern;
+  /** Over the rows, at most; where absent, as the options say. */
+  passes?: Passes;
 }
+
+/** Children that many rows carry take longer to learn. Eight are learnt together: the first decides. */
+export interface Passes {
+  frequent: number;
+  rare: number;
+}
+const frequentRows = 200;
 
 /** The weights of all given levels; `x` is in the arena already, its `indptr` also here. */
 export async function trainLevels(
@@ -104,11 +114,12 @@ export async function trainLevels(
   };
   const own = jobs.reduce((most, { bytes }) => Math.max(most, bytes), 0);
   const scratchBytes = align(x.cols * 4) + own;
+  const usual = { frequent: options.iterations, rare: options.iterations };
   const setup: SolveSetup = {
     memory: arena.memory,
     x,
-    tasks: tasks.map(({ depth, shape, rows, positives }) => {
-      return { depth, shape: place(shape), rows: place(rows), positives: place(positives) };
+    tasks: tasks.map(({ depth, shape, rows, positives, passes = usual }) => {
+      return { depth, shape: place(shape), rows: place(rows), positives: place(positives), passes };
     }),
     options,
     seed,
@@ -272,9 +283,20 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
         indptr,
         indices,
       );
+      const often = between(task.positives, u32(labels, 1)[0]).length >= frequentRows;
+      const passes = often ? task.passes.frequent : task.passes.rare;
       const draw = new Random(seed, 'solve', task.depth, job.cluster, job.group + g).uint32();
       const weights = at.weights + g * groupBytes;
-      (hinge ? solveHinge : solveLogistic)(rows.length, copy.headers, at, weights, features, used, draw);
+      (hinge ? solveHinge : solveLogistic)(
+        rows.length,
+        copy.headers,
+        at,
+        weights,
+        features,
+        used,
+        passes,
+        draw,
+      );
     }
     return keep(job, features, copy, at, groupBytes);
   };
@@ -286,6 +308,7 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
     weights: number,
     features: number,
     used: number,
+    passes: number,
     draw: number,
   ): void {
     const [positive, negative] = diagonals;
@@ -306,7 +329,7 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
         Number(shrink),
         state,
       );
-    for (let passes = 1; passes <= o.iterations && pass(passes >= shrinkFrom) === 0; passes++);
+    for (let done = 1; done <= passes && pass(done >= shrinkFrom) === 0; done++);
   }
 
   function solveLogistic(
@@ -316,6 +339,7 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
     weights: number,
     features: number,
     used: number,
+    passes: number,
     draw: number,
   ): void {
     kernels.solveLogistic(
@@ -331,7 +355,7 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
       o.costPositive,
       o.costNegative,
       o.epsilon,
-      o.iterations,
+      passes,
       draw,
     );
   }
