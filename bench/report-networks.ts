@@ -97,16 +97,14 @@ export function bagSection({ heldBack, rows }: BagResults): string {
   const settings = [...new Set(rows.map(settingOf))];
   const lines = settings.map((setting) => {
     const own = rows.filter((row) => settingOf(row) === setting);
-    const cells = Object.keys(bagMethods).map((method) =>
-      bagCell(own.filter((row) => row.method === method)),
-    );
+    const cells = Object.keys(bagMethods).map((method) => bagCell(own, method));
     const { set, size } = own[0];
     return `| ${[setting, ...cells, bagPaper[`${set} ${size}`] ?? ''].join(' | ')} |`;
   });
   return [
     '**Bags of images** (`miml`): top-1 accuracy on single test images in percent, learned from bags with the labels of ' +
       `the bag; the epoch and tau with the best accuracy on ${heldBack.toLocaleString('en-US')} single training images. In brackets ` +
-      'tau, and the seeds where there are several. The paper has plain, EAGLE-0 and EAGLE.',
+      'tau (0 is the plain network), and the seeds where there are several. The paper has plain, EAGLE-0 and EAGLE.',
     '',
     `| data | images in a bag | epochs at most | rate | ${Object.values(bagMethods).join(' | ')} | paper |`,
     `|${' --- |'.repeat(8)}`,
@@ -114,16 +112,18 @@ export function bagSection({ heldBack, rows }: BagResults): string {
   ].join('\n');
 }
 
-/** The mean over seeds, each with the tau that validated best. */
-function bagCell(rows: BagResults['rows']): string {
-  const seeds = [...new Set(rows.map(({ seed }) => seed))];
-  const best = seeds.map((seed) =>
-    rows.filter((row) => row.seed === seed).reduce((a, b) => (b.validation > a.validation ? b : a)),
+/** The mean over seeds, each with the tau that validated best; without attention tau is 0, which may be the best. */
+function bagCell(rows: BagResults['rows'], method: string): string {
+  const seeds = new Set(rows.filter((row) => row.method === method).map(({ seed }) => seed));
+  const best = Array.from(seeds, (seed) =>
+    rows
+      .filter((row) => row.seed === seed && [method, 'none'].includes(row.method))
+      .reduce((a, b) => (b.validation > a.validation ? b : a)),
   );
   if (best.length === 0) return '';
   const mean = best.reduce((sum, { test }) => sum + test, 0) / best.length;
-  const taus = [...new Set(best.map(({ tau }) => tau))].join(', ');
-  const notes = [best[0].method === 'none' ? '' : taus, seeds.length > 1 ? `${seeds.length} seeds` : ''];
+  const taus = [...new Set(best.map(({ tau }) => tau))].sort((a, b) => a - b).join(', ');
+  const notes = [method === 'none' ? '' : taus, seeds.size > 1 ? `${seeds.size} seeds` : ''];
   const shown = notes.filter(Boolean).join('; ');
   return `${mean.toFixed(2)}${shown && ` (${shown})`}`;
 }
