@@ -40,7 +40,7 @@ const options = {
   epsilon: number(0.2, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
   iterations: integer(
     0,
-    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 4 to 10',
+    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 5, or 10 for frequent labels',
     {
       min: 0,
     },
@@ -104,7 +104,7 @@ const presets = {
 
 const prefix = 'overlap.';
 /** More cost much and bring nothing measurable where every label is learned several times. */
-const overlapPasses = { above: 5, labels: { frequent: 10, rare: 4 } };
+const overlapPasses = { above: 5, labels: { frequent: 10, rare: 5 } };
 /** A label in several leaves is found by any of them, so that fewer of many need to be looked at. */
 const [usualBeam, overlapBeam, manyLeaves] = [10, 8, 40];
 
