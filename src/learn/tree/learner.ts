@@ -40,7 +40,7 @@ const options = {
   epsilon: number(0.2, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
   iterations: integer(
     0,
-    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 5, or 10 for frequent labels',
+    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 4 or 5, and 10 for frequent labels',
     {
       min: 0,
     },
@@ -103,13 +103,16 @@ const presets = {
 } as const;
 
 const prefix = 'overlap.';
-/** More cost much and bring nothing measurable where every label is learned several times. */
-const overlapPasses = { above: 5, labels: { frequent: 10, rare: 5 } };
-/** A label in several leaves is found by any of them, so that fewer of many need to be looked at. */
-const [usualBeam, overlapBeam, manyLeaves] = [10, 8, 40];
+/** Leaves are many from so many times as many labels as one holds. */
+const manyLeaves = 40;
+/**
+ * A label in several leaves is learned several times, so that fewer passes do, and found by any of them, so that fewer
+ * of many need to be looked at.
+ */
+const withOverlap = { above: 5, frequent: 10, rare: { few: 5, many: 4 }, beam: 8 };
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
-function settleOverlap(o: Options): Overlap | undefined {
+function settleOverlap(o: Options, isLarge: boolean): Overlap | undefined {
   const own = Object.entries(o).filter(([name]) => name.startsWith(prefix));
   if (o.overlap) {
     if (o['overlap.update'] === 'ranker-only' && o['overlap.rounds'] > 1)
@@ -120,9 +123,10 @@ function settleOverlap(o: Options): Overlap | undefined {
         },
       );
     const values = own.map(([name, value]) => [name.slice(prefix.length), value]);
-    const { iterations: set } = o;
-    const passes = set > 0 ? { above: set, labels: { frequent: set, rare: set } } : overlapPasses;
-    return { ...Object.fromEntries(values), passes };
+    const { above, frequent, rare } = withOverlap;
+    const most = (passes: number) => o.iterations || passes;
+    const labels = { frequent: most(frequent), rare: most(isLarge ? rare.many : rare.few) };
+    return { ...Object.fromEntries(values), passes: { above: most(above), labels } };
   }
   const set = own.find(([name, value]) => value !== options[name as keyof Options].default);
   if (set)
@@ -144,14 +148,15 @@ function settle(o: Options, labels: number) {
   const usual = o.loss === 'logistic' ? 'sigmoid' : preset.postProcessor;
   const postProcessor = o.postProcessor === 'preset' ? usual : o.postProcessor;
   const cost = o.loss === 'logistic' ? 4 : 0.4;
-  const overlap = settleOverlap(o);
+  const isLarge = labels > manyLeaves * o.leafSize;
+  const overlap = settleOverlap(o, isLarge);
   return {
     ...o,
     overlap,
     copies: overlap?.lambda ?? 1,
     costPositive: o.costPositive || cost,
     costNegative: o.costNegative || cost,
-    beam: o.beam || (overlap && labels > manyLeaves * o.leafSize ? overlapBeam : usualBeam),
+    beam: o.beam || (overlap && isLarge ? withOverlap.beam : 10),
     branching: Math.max(2, o.branching || preset.branching),
     trees: o.trees || preset.trees,
     iterations: o.iterations || preset.iterations,
