@@ -273,16 +273,8 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
       const used = Math.min(lanes, children.length - first);
       const labels = children.address + first * 4;
       const { indptr, indices } = task.positives;
-      kernels.markPositives(
-        rows.address,
-        rows.length,
-        at.signs,
-        copy.localRow,
-        labels,
-        used,
-        indptr,
-        indices,
-      );
+      const marked = [rows.address, rows.length, at.signs, copy.localRow] as const;
+      kernels.markPositives(...marked, labels, used, indptr, indices);
       const often = between(task.positives, u32(labels, 1)[0]).length >= frequentRows;
       const passes = often ? task.passes.frequent : task.passes.rare;
       const draw = new Random(seed, 'solve', task.depth, job.cluster, job.group + g).uint32();
