@@ -1,5 +1,6 @@
 // The logistic twin of solve.ts: dual coordinate descent where each step of each lane is a small Newton search. The
 // passes over a row's nonzeros still serve eight labels; the logarithms between them do not.
+import { below, draw } from './random';
 
 const stride: u32 = 32;
 /** How far a Newton step may overshoot zero before it is cut. */
@@ -45,11 +46,9 @@ export function solveLogistic(
   while (iteration < iterations && resting !== 0xff) {
     let violating: u32 = 0;
     for (let s: u32 = 0; s < count; s++) {
-      random ^= random << 13;
-      random ^= random >> 17;
-      random ^= random << 5;
+      random = draw(random);
       const here = order + (s << 2);
-      const there = here + ((<u32>((<u64>random * <u64>(count - s)) >> 32)) << 2);
+      const there = here + (below(random, count - s) << 2);
       const i = load<u32>(there);
       store<u32>(there, load<u32>(here));
       store<u32>(here, i);

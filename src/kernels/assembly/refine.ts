@@ -1,5 +1,6 @@
-// A linear classifier for one label among the members of its groups and of others: dual coordinate descent for the
+// Linear classifiers for one label among the members of its groups and of others: dual coordinate descent for the
 // squared hinge, on rows as gatherPlaces of impute.ts lays them. `sums` are the weights, that of the bias last.
+import { below, draw } from './random';
 
 /** Four classifiers are learnt together, each without the groups of its own fold: its lane of 16 bytes. */
 const lanes: v128 = i32x4(0, 1, 2, 3);
@@ -43,10 +44,8 @@ export function takeSides(
 function shuffleGroups(groups: u32, firsts: usize, shuffled: usize, order: usize, seed: u32): void {
   let random = seed | 1;
   for (let j: u32 = 0; j < groups; j++) {
-    random ^= random << 13;
-    random ^= random >> 17;
-    random ^= random << 5;
-    const drawn = shuffled + ((<u32>((<u64>random * <u64>(j + 1)) >> 32)) << 2);
+    random = draw(random);
+    const drawn = shuffled + (below(random, j + 1) << 2);
     store<u32>(shuffled + (j << 2), load<u32>(drawn));
     store<u32>(drawn, j);
   }

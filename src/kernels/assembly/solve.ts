@@ -1,5 +1,6 @@
 // Linear classifiers of one cluster, eight labels at a time: every pass over a row's nonzeros serves eight labels.
 // Addresses and integers only; the caller lays out all memory. The plain reference is learn/one-vs-rest.ts.
+import { below, draw } from './random';
 
 /** Weights of one local feature: eight lanes of four bytes. */
 const stride: u32 = 32;
@@ -126,18 +127,6 @@ const aheadRows: u32 = 16;
 const settledShare: f32 = 0.2;
 /** Marks a row in the visiting order that leaves the active set at the end of the pass. */
 const leaving: u32 = 1 << 31;
-
-/** The next state of a xorshift generator; never zero. */
-function draw(state: u32): u32 {
-  state ^= state << 13;
-  state ^= state >> 17;
-  return state ^ (state << 5);
-}
-
-/** A number below n, made from a random one. */
-function below(random: u32, n: u32): u32 {
-  return <u32>((<u64>random * <u64>n) >> 32);
-}
 
 /**
  * Draws the next rows of the visiting order and reads a little of each: their cache misses overlap instead of

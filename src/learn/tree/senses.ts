@@ -156,7 +156,7 @@ class Groups {
     const shares = groups.map((rows) => 1 / Math.max(1, rows.length));
     const { products, telling } = this.#compare(shares, features);
     const words = telling.map((few, g) =>
-      few.best().map(({ item: feature, score }) => {
+      few.best.map(({ item: feature, score }) => {
         const weight = this.#sums[feature * this.#most + g] * shares[g];
         return { feature, weight, elsewhere: weight - score };
       }),
@@ -226,7 +226,7 @@ class Groups {
         sum += values[p] * this.#telling[indices[p] * this.#most + group];
       if (sum > few.least) few.add(rows[i], sum);
     }
-    return few.best().map(({ item }) => item);
+    return few.best.map(({ item }) => item);
   }
 }
 
@@ -235,7 +235,7 @@ class Few {
   /** What a score must be above. */
   least: number;
   readonly #most: number;
-  readonly #kept: { item: number; score: number }[] = [];
+  readonly best: { item: number; score: number }[] = [];
 
   constructor(most: number, least: number) {
     this.#most = most;
@@ -243,16 +243,12 @@ class Few {
   }
 
   add(item: number, score: number): void {
-    const kept = this.#kept;
+    const kept = this.best;
     let at = kept.length;
     while (at > 0 && score > kept[at - 1].score) at--;
     kept.splice(at, 0, { item, score });
     if (kept.length > this.#most) kept.pop();
     if (kept.length === this.#most) this.least = kept[this.#most - 1].score;
-  }
-
-  best(): readonly { item: number; score: number }[] {
-    return this.#kept;
   }
 }
 

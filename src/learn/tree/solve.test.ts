@@ -8,7 +8,7 @@ import { solveSvm } from '../one-vs-rest.ts';
 import { placeMatrix } from './chain.ts';
 import { levelTasks } from './grow.ts';
 import type { Level } from './level.ts';
-import { type SolveOptions, trainLevels } from './solve.ts';
+import { type Passes, type SolveOptions, trainLevels } from './solve.ts';
 
 const exact: SolveOptions = {
   loss: 'squared-hinge',
@@ -40,6 +40,7 @@ async function train(
   chain: Pattern[],
   options: SolveOptions,
   threads = 1,
+  passes?: Passes,
 ): Promise<Level[]> {
   const arena = new Arena(createMemory(1 << 16, true));
   const pool = new Pool(threads);
@@ -49,7 +50,7 @@ async function train(
       arena,
       placeMatrix(arena, x),
       x.indptr,
-      levelTasks(y, chain),
+      levelTasks(y, chain).map((task) => ({ ...task, passes })),
       options,
       '1',
       pool,
@@ -169,6 +170,23 @@ describe('the solver for eight labels at a time', () => {
     const local = [...rows.keys()].filter((i) => own.has(rows[i]));
     const expected = solveSvm(selectRows(x, rows), local, options, new Random(2));
     expect(distance(weightsOf(levels[1], 1, 1, 12), expected)).toBeLessThan(1e-3);
+  });
+
+  it('takes the passes of frequent labels where the first of eight has many rows', async () => {
+    const { x, y } = randomSet(900, 12, 16, 5);
+    // The first label is the only one with fewer than 200 rows, and leads the second eight here.
+    const indices = Uint32Array.from([1, 2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11, 12, 13, 14, 15]);
+    const chain = [{ ...flat(16), indices }];
+    const weights = async (iterations: number, passes?: Passes) => {
+      const [level] = await train(x, y, chain, { ...exact, iterations }, 1, passes);
+      return [0, 8].map((child) => weightsOf(level, 0, child, 12));
+    };
+    const [once, often] = [await weights(1), await weights(30)];
+    const [first, second] = await weights(5, { frequent: 1, rare: 30 });
+    expect(first).toEqual(once[0]);
+    expect(first).not.toEqual(often[0]);
+    expect(second).toEqual(often[1]);
+    expect(second).not.toEqual(once[1]);
   });
 
   it('gives the same weights on one thread and on two', async () => {
