@@ -155,6 +155,8 @@ async function compareGraphs() {
     reached = await peer.ask(`graph ${inView}`);
   }
   const [umbel, other]: Timing[][] = [[], []];
+  // Whoever wants an idle machine for the searches alone waits for this line.
+  console.log('graphs are built');
   await timed(near, queries, threads);
   let recall = 0;
   for (let round = 0; round < rounds; round++) {

@@ -101,3 +101,7 @@ function parseNumber(name: string, { kind, min, max }: NumberOption, value: unkn
     throw badUsage(rule, { value });
   return parsed;
 }
+
+export function checkPositive(name: string, value: number): void {
+  if (!Number.isInteger(value) || value < 1) throw badUsage(`${name} must be a positive integer`, { value });
+}

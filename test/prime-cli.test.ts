@@ -94,6 +94,7 @@ describe.runIf(runtime)('umbel with prime', () => {
       '--json',
     );
     expect(JSON.parse(evaluated.stdout)['P@1']).toBe(1);
+    expect((await umbel(...ask, '--by', 'rank')).stderr).toContain('--by must come with --with, got "rank"');
     const excluded = await umbel('labels', 'exclude', 'v', '--model', 'model', '--json');
     expect(JSON.parse(excluded.stdout)).toEqual({ labels: 7, excluded: ['v'] });
     expect(await first('some violin')).not.toBe('v');

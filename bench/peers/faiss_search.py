@@ -1,7 +1,7 @@
 """Searches beside bench/search.ts: reads vectors and queries from files of float32, then answers each line of input.
 
 Arguments: vectors, queries, dimensions, threads. A line `exact N` times IndexFlatIP over the first N queries; `build N`
-makes an HNSW graph of the first N vectors; `graph EF` searches it with that much in view. Answers are JSON: seconds, CPU seconds, found numbers.
+makes an HNSW graph of the first N vectors on one thread, as umbel does; `graph EF` searches it with that much in view. Answers are JSON: seconds, CPU seconds, found numbers.
 """
 import json
 import os
@@ -30,7 +30,9 @@ def build(count):
     global graph
     graph = faiss.IndexHNSWFlat(dimensions, 16, faiss.METRIC_INNER_PRODUCT)
     graph.hnsw.efConstruction = 128
+    faiss.omp_set_num_threads(1)
     graph.add(vectors[:count])
+    faiss.omp_set_num_threads(threads)
     return []
 
 

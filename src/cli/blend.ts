@@ -3,10 +3,12 @@ import type { Command } from 'commander';
 import { blendOptions } from '../learn/blend.ts';
 import type { Classifier } from '../learn/classifier.ts';
 import { loadModel } from '../store/folder.ts';
-import { once, optionFlags, withOptionFlags } from './run.ts';
+import { once, optionFlags, refuseAlone, withOptionFlags } from './run.ts';
 
 export interface BlendFlags {
   with?: string;
+  by?: string;
+  weight?: string;
 }
 
 export const withBlendFlags = (command: Command): Command =>
@@ -21,6 +23,7 @@ export const withBlendFlags = (command: Command): Command =>
 
 /** The model in this folder, blended with the one that `--with` names. */
 export async function loadBlended(folder: string, flags: BlendFlags): Promise<Classifier> {
+  if (flags.with === undefined) refuseAlone(flags, '--with', ['by', 'weight']);
   const classifier = await loadModel(folder);
   if (flags.with === undefined) return classifier;
   return classifier.blended(await loadModel(flags.with), optionFlags(blendOptions, flags));

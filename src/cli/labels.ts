@@ -30,7 +30,7 @@ export function registerLabels(program: Command): void {
   withCommonFlags(list).action(verb(listLabels));
   const map = labels
     .command('map')
-    .description('how alike labels are to a model that gives them places (gmvae, miml)')
+    .description('how alike labels are to a model that gives them places (prime, gmvae, miml)')
     .requiredOption('--model <folder>', 'a trained model')
     .option('--top <n>', 'how many, the most frequent first', positiveInteger('top'), 200)
     .option('--out <file>', 'a heat map (.html, .png) or the numbers (.csv, .json)', once('out'))

@@ -112,6 +112,17 @@ export function optionFlags<T extends OptionTable>(table: T, flags: object): Opt
   return parseOptions(table, Object.fromEntries(given));
 }
 
+/** Flags that mean nothing without another one. */
+export function refuseAlone<T extends string>(
+  flags: { [name in T]?: unknown },
+  other: string,
+  names: readonly T[],
+): void {
+  for (const name of names)
+    if (flags[name] !== undefined)
+      throw badUsage(`--${name} must come with ${other}`, { value: flags[name] });
+}
+
 /** Turns the reading flags into what readers take. */
 export function readOptions(flags: ReadFlags, terminal: Terminal): ReadOptions & { format?: string } {
   return {

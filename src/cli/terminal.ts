@@ -107,7 +107,8 @@ export class ProgressBar {
 function describe({ phase, done, total, unit, detail }: Step, seconds: number, columns: number): string {
   const amount = (n: number) => (unit === 'bytes' ? formatBytes(n) : formatCount(Math.round(n)));
   const rate = done / Math.max(seconds, 1e-9);
-  const speed = `${amount(rate)}${unit === 'bytes' ? '' : ` ${unit}`}/s`;
+  const few = unit !== 'bytes' && rate < 10;
+  const speed = `${few ? rate.toFixed(1) : amount(rate)}${unit === 'bytes' ? '' : ` ${unit}`}/s`;
   if (!total) return `${phase}  ${amount(done)}  ${speed}`;
   const fraction = Math.min(1, done / total);
   // The first moments say little about the rest.

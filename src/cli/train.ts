@@ -8,7 +8,7 @@ import { bagSamples } from '../data/group.ts';
 import { type GroupedRows, readGrouped } from '../data/grouped.ts';
 import { readIdList, readLabels } from '../data/labels.ts';
 import type { Vocabulary } from '../data/vocabulary.ts';
-import { badUsage, UmbelError } from '../errors.ts';
+import { UmbelError } from '../errors.ts';
 import { allOptions, Classifier } from '../learn/classifier.ts';
 import { imputeMethods, imputeSet } from '../learn/impute/impute.ts';
 import type { Estimate } from '../learn/learner.ts';
@@ -23,6 +23,7 @@ import {
   once,
   type ReadFlags,
   readOptions,
+  refuseAlone,
   reportSkipped,
   type Terminal,
   verb,
@@ -145,8 +146,10 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   const total = (performance.now() - started) / 1000;
   const seconds = { read, vectorise: 0, train: 0, ...classifier.seconds, total };
   const size = { n: dataset.rows, features: classifier.features, labels: dataset.vocabulary.size };
+  // Learners that read texts have none.
+  const features = size.features > 0 ? `${formatCount(size.features)} features, ` : '';
   terminal.say(
-    `Trained ${color.bold(flags.learner)} on ${formatCount(size.n)} samples, ${formatCount(size.features)} features, ` +
+    `Trained ${color.bold(flags.learner)} on ${formatCount(size.n)} samples, ${features}` +
       `${formatCount(size.labels)} labels in ${formatSeconds(total)}; saved in ${color.bold(flags.out)}.\n` +
       `Try: umbel predict --model ${flags.out} ${classifier.takesText ? '--text "..."' : '--input FILE'}`,
   );
@@ -175,16 +178,6 @@ async function readTraining(
 }
 
 /** Flags that mean nothing without another. */
-function refuseAlone(
-  flags: TrainFlags,
-  other: string,
-  names: readonly ('impute' | 'evidence' | 'corrections')[],
-): void {
-  for (const name of names)
-    if (flags[name] !== undefined)
-      throw badUsage(`--${name} must come with ${other}`, { value: flags[name] });
-}
-
 /** Says what training will need, and refuses what this machine cannot hold. */
 function checkRoom({ memory, disk }: Estimate, { note }: Terminal): void {
   const room = Math.min(totalmem(), process.constrainedMemory?.() || Number.POSITIVE_INFINITY);

@@ -6,7 +6,7 @@ import { badInput, badUsage } from '../errors.ts';
 import { inNode } from '../kernels/wasm.ts';
 import { columnCounts, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
 import type { Dense } from '../math/dense.ts';
-import { type OptionTable, parseOptions } from '../options.ts';
+import { checkPositive, type OptionTable, parseOptions } from '../options.ts';
 import {
   type Json,
   type PartReader,
@@ -212,13 +212,20 @@ export class Classifier {
     return this.#model.searchRecall;
   }
 
-  /** The same classifier with further labels, which it has not been trained on: known by their names and examples. */
+  /** The same classifier with further labels, known by their names and examples; those without samples are taught anew. */
   async withLabels(added: readonly (Label & { examples?: string[] })[]): Promise<Classifier> {
     if (!this.#model.withLabels)
       throw badUsage('learner must be able to take labels without training', {
         value: this.learner,
         hint: 'train it again, or use prime',
       });
+    const idle = [...this.vocabulary].filter((_, column) => this.counts[column] === 0);
+    const known = new Map(idle.map((label) => [label.id, label]));
+    const again = added.filter(({ id }) => known.has(id));
+    if (again.length > 0) {
+      const rest = await this.withoutLabels(again.map(({ id }) => id));
+      return rest.withLabels(added.map((label) => ({ ...known.get(label.id), ...label })));
+    }
     const vocabulary = this.vocabulary.clone();
     for (const { examples: _, ...label } of added) {
       if (vocabulary.column(label.id) !== undefined)
@@ -349,7 +356,7 @@ export class Classifier {
   #places() {
     const places = this.#model.labelVectors?.();
     if (places) return places;
-    throw badUsage('model must give labels a place', { value: this.learner, hint: 'train gmvae or miml' });
+    throw badUsage('model must give labels a place', { value: this.learner, hint: 'train prime or miml' });
   }
 
   /** Labels as vectors, for neighbours and maps; made anew at every call. */
@@ -438,8 +445,4 @@ export class Classifier {
   async #features(inputs: Inputs, running: Running): Promise<Features> {
     return fitted(await this.#preparation.apply(inputs, running), this.#model.width);
   }
-}
-
-function checkPositive(name: string, value: number): void {
-  if (!Number.isInteger(value) || value < 1) throw badUsage(`${name} must be a positive integer`, { value });
 }

@@ -132,7 +132,11 @@ describe.runIf(runtime)('the prime learner', () => {
     // Nothing else has changed.
     const rest = await byName.withoutLabels(['violin']);
     expect(await rest.rank(data, { top: 9 })).toEqual(await before.rank(data, { top: 9 }));
-    await expect(byName.withLabels([{ id: 'violin', name: 'x' }])).rejects.toThrow('an id of its own');
+    const again = await byName.withLabels([{ id: 'violin', examples: ['a violin'] }]);
+    expect(again.counts.length).toBe(10);
+    expect(again.vocabulary.label(9)).toEqual({ id: 'violin', name: 'violin' });
+    expect(await first(again)).toEqual(['violin', 'violin']);
+    await expect(again.withLabels([{ id: 'violin', name: 'x' }])).rejects.toThrow('an id of its own');
     await expect(byName.withLabels([{ id: 'new' }])).rejects.toThrow('a new label must have a text');
     await expect(byName.withoutLabels(['nobody'])).rejects.toThrow('must be in the vocabulary');
   });
@@ -144,6 +148,12 @@ describe.runIf(runtime)('the prime learner', () => {
     await expect(train(data, { encoder: 'pretrained' })).rejects.toThrow('must come with folder=');
     await expect(train(data, { encoder: 'pretrained', folder: 'nowhere' })).rejects.toThrow(
       /nowhere.*a pretrained/,
+    );
+    await expect(train(data, { folder: 'nowhere' })).rejects.toThrow(
+      'folder must come with encoder=pretrained, got "bag"',
+    );
+    await expect(train(data, { marginLow: 0.5 })).rejects.toThrow(
+      'marginLow must be at most marginHigh, 0.3, got 0.5',
     );
   });
 });

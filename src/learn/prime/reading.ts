@@ -21,6 +21,7 @@ export interface Reading {
 
 /** Tokens, and the encoder that takes them. */
 export async function openReading({ texts, labelTexts, settings: o, seed }: PrimeSetup): Promise<Reading> {
+  checkTogether(o);
   const known = labelTexts.filter((text) => text !== null);
   const { subwords, shape, weights } =
     o.encoder === 'pretrained' ? await openPretrained(o) : await openNew([...texts, ...known], o, seed);
@@ -38,9 +39,20 @@ export async function openReading({ texts, labelTexts, settings: o, seed }: Prim
   };
 }
 
-async function openNew(texts: string[], o: Settings, seed: number) {
+/** What options ask of each other. */
+function checkTogether(o: Settings): void {
   if (o.wordVectors && o.encoder !== 'bag')
     throw badUsage('wordVectors must come with encoder=bag', { value: o.encoder });
+  if (o.folder && o.encoder !== 'pretrained')
+    throw badUsage('folder must come with encoder=pretrained', { value: o.encoder });
+  if (o.encoder === 'pretrained' && !o.folder) throw badUsage('encoder=pretrained must come with folder=...');
+  if (o.encoder === 'transformer' && o.width % o.heads !== 0)
+    throw badUsage(`heads must divide the width ${o.width}`, { value: o.heads });
+  if (o.margin !== 'fixed' && o.marginLow > o.marginHigh)
+    throw badUsage(`marginLow must be at most marginHigh, ${o.marginHigh}`, { value: o.marginLow });
+}
+
+async function openNew(texts: string[], o: Settings, seed: number) {
   const subwords = await Subwords.from(
     trainSubwords(texts, { size: o.vocabulary, minCount: 2, lowercase: true }),
   );
@@ -51,7 +63,6 @@ async function openNew(texts: string[], o: Settings, seed: number) {
       : new Map<string, Float32Array>();
     return { subwords, weights, shape: { kind: 'bag', pooling: o.pooling, ...common } as const };
   }
-  if (o.width % o.heads !== 0) throw badUsage(`heads must divide the width ${o.width}`, { value: o.heads });
   const shape: EncoderShape = {
     kind: 'transformer',
     ...common,
@@ -78,7 +89,6 @@ async function openWordVectors(
 }
 
 async function openPretrained(o: Settings) {
-  if (!o.folder) throw badUsage('encoder=pretrained must come with folder=...');
   const { tokenizer, config, tensors } = await readPretrainedFolder(o.folder);
   try {
     const subwords = await Subwords.from(tokenizer);
