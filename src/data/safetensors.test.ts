@@ -40,6 +40,17 @@ describe('safetensors', () => {
     );
   });
 
+  it('reads tensors wherever the header ends, as other programs do not always fill it up', () => {
+    const numbers = Float32Array.of(1.5, -2);
+    for (let filling = 0; filling < 8; filling++) {
+      const header = JSON.stringify({ a: { dtype: 'F32', shape: [2], data_offsets: [0, 8] } });
+      const head = Buffer.from(`12345678${header}${' '.repeat(filling)}`);
+      head.writeBigUInt64LE(BigInt(head.length - 8));
+      const { a } = decodeTensors(Buffer.concat([head, new Uint8Array(numbers.buffer)]));
+      expect(a.data).toEqual(numbers);
+    }
+  });
+
   it('reads the shorter floats and longer integers of others as what we have', () => {
     const given: [string, string, Uint8Array][] = [
       ['half', 'F16', new Uint8Array(Uint16Array.of(0x3c00, 0xc100, 0x0001, 0x7c00, 0x0000).buffer)],

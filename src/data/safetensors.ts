@@ -123,6 +123,8 @@ function decodeTensor(name: string, entry: unknown, data: Uint8Array): Tensor {
     return { shape, data: wider.read(view, count) };
   }
   const aligned = (data.byteOffset + start) % Type.BYTES_PER_ELEMENT === 0;
-  const raw = aligned ? data.subarray(start, end) : data.slice(start, end);
+  const own = data.subarray(start, end);
+  // Not slice: that of a Buffer is a view.
+  const raw = aligned ? own : new Uint8Array(own);
   return { shape, data: new Type(raw.buffer as ArrayBuffer, raw.byteOffset, count) };
 }
