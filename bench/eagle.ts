@@ -7,7 +7,6 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type * as grouping from '../src/data/group.ts';
-import type * as joining from '../src/learn/features.ts';
 import type * as imputing from '../src/learn/impute/impute.ts';
 import type * as registry from '../src/learn/registry.ts';
 import type * as csr from '../src/math/csr.ts';
@@ -44,8 +43,7 @@ const [{ clusteredGroups, groupRows, randomGroups }, { chooseFor, impute, impute
     built<typeof imputing>('learn/impute/impute.js'),
     built<typeof registry>('learn/registry.js'),
   ]);
-const [{ joinFeatures, unitFeatures }, { parseOptions }, { nnz, rowIndices }] = await Promise.all([
-  built<typeof joining>('learn/features.js'),
+const [{ parseOptions }, { nnz, rowIndices }] = await Promise.all([
   built<typeof options>('options.js'),
   built<typeof csr>('math/csr.js'),
 ]);
@@ -119,8 +117,7 @@ async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed
     const seconds = () => (performance.now() - started) / 1000;
     const o = parseOptions(imputeOptions, optionsOf(method));
     if (method === 'auto') {
-      const x = joinFeatures(unitFeatures(set.train.features));
-      const { method: chosen } = await chooseFor(x, groups, o, context);
+      const { method: chosen } = await chooseFor(set.train, groups, o, context);
       const known = found.get(chosen);
       if (!known) throw new Error(`auto chose ${chosen}, which must be among --methods`);
       found.set(method, {
@@ -129,7 +126,7 @@ async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed
       });
       continue;
     }
-    const imputed = await impute(set.train.features, groups, o, context);
+    const imputed = await impute(set.train, groups, o, context);
     const figures: Figures = { seconds: seconds(), right: precisionOf(imputed.labels, set.train.labels) };
     Object.assign(figures, await judge(set, imputed.labels, seed));
     for (const k of ['P@1', 'P@3', 'P@5'])

@@ -4,29 +4,23 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as datasets from '../src/data/dataset.ts';
 import type * as formats from '../src/data/formats.ts';
-import type * as labelling from '../src/data/labels.ts';
 import type * as csr from '../src/math/csr.ts';
 import type * as randoms from '../src/math/random.ts';
 import { built } from './built.ts';
-import { type Parts, split, wholes } from './sets.ts';
+import { named, type Parts, split, wholes } from './sets.ts';
 
-const [{ selectSamples }, { readDataset }, { readLabels }, { CsrBuilder, rowIndices }, { Random }] =
-  await Promise.all([
-    built<typeof datasets>('data/dataset.js'),
-    built<typeof formats>('data/formats.js'),
-    built<typeof labelling>('data/labels.js'),
-    built<typeof csr>('math/csr.js'),
-    built<typeof randoms>('math/random.js'),
-  ]);
+const [{ selectSamples }, { readDataset }, { CsrBuilder, rowIndices }, { Random }] = await Promise.all([
+  built<typeof datasets>('data/dataset.js'),
+  built<typeof formats>('data/formats.js'),
+  built<typeof csr>('math/csr.js'),
+  built<typeof randoms>('math/random.js'),
+]);
 
 type Dataset = datasets.Dataset;
 
 const openers: Record<string, (folder: string) => Promise<Parts>> = {
   wordnet: async () => split(await wholes.wordnet()),
-  'cve-libraries': async (folder) => {
-    const whole = await wholes['cve-libraries'](folder);
-    return split(await named(whole, join(folder, 'cve-libraries', 'cve-desc.labels.txt')));
-  },
+  'cve-libraries': async (folder) => split(await wholes['cve-libraries'](folder)),
   'yso-finna-en': (folder) => readTitles(folder),
   // Rows with three labels or more: the denser variant.
   'yso-titles-l3': async (folder) => {
@@ -48,11 +42,6 @@ export async function openNamedSet(name: string, folder: string, share: number):
   }
   const { train, test } = await openers[name](folder);
   return { train: shareOf(train, share), test: shareOf(test, share) };
-}
-
-async function named(dataset: Dataset, file: string, columns?: string): Promise<Dataset> {
-  dataset.vocabulary.describe(await readLabels(file, { columns }));
-  return { ...dataset, labels: { ...dataset.labels, cols: dataset.vocabulary.size } };
 }
 
 async function readTitles(folder: string): Promise<Parts> {

@@ -4,20 +4,26 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type * as datasets from '../src/data/dataset.ts';
 import type * as formats from '../src/data/formats.ts';
+import type * as labelling from '../src/data/labels.ts';
 import type * as splits from '../src/data/split.ts';
 import type * as wordnet from '../src/data/wordnet.ts';
 import type { TrainingSet } from '../src/learn/learner.ts';
-import type * as vectorisers from '../src/text/vectoriser.ts';
+import type * as preparing from '../src/learn/preparation.ts';
+import type * as options from '../src/options.ts';
 import { built } from './built.ts';
 
-const [{ selectSamples }, { readDataset }, { splitRows }, { readWordNet }, { Vectoriser }] =
+const [{ selectSamples }, { readDataset }, { readLabels }, { splitRows }, { readWordNet }] =
   await Promise.all([
     built<typeof datasets>('data/dataset.js'),
     built<typeof formats>('data/formats.js'),
+    built<typeof labelling>('data/labels.js'),
     built<typeof splits>('data/split.js'),
     built<typeof wordnet>('data/wordnet.js'),
-    built<typeof vectorisers>('text/vectoriser.js'),
   ]);
+const [{ Preparation, preparationOptions }, { parseOptions }] = await Promise.all([
+  built<typeof preparing>('learn/preparation.js'),
+  built<typeof options>('options.js'),
+]);
 
 export interface RealSet {
   name: string;
@@ -34,10 +40,23 @@ export interface Parts {
 /** Sets that come in one piece. */
 export const wholes = {
   wordnet: () => readWordNet(),
-  'cve-libraries': (folder) =>
-    readDataset(join(folder, 'cve-libraries/cve-desc.tsv.gz'), { columns: 'id=1,labels=2,text=3' }),
+  'cve-libraries': async (folder) => {
+    const at = join(folder, 'cve-libraries');
+    const whole = await readDataset(join(at, 'cve-desc.tsv.gz'), { columns: 'id=1,labels=2,text=3' });
+    return named(whole, join(at, 'cve-desc.labels.txt'));
+  },
   rcv1sub: (folder) => readDataset(join(folder, 'rcv1sub/rcv1sub1.txt.gz')),
 } satisfies Record<string, Open<datasets.Dataset>>;
+
+/** With what a file says of the labels. */
+export async function named(
+  dataset: datasets.Dataset,
+  file: string,
+  columns?: string,
+): Promise<datasets.Dataset> {
+  dataset.vocabulary.describe(await readLabels(file, { columns }));
+  return { ...dataset, labels: { ...dataset.labels, cols: dataset.vocabulary.size } };
+}
 
 /** Sets of one piece are split at random, always alike: seeds are for the learners. */
 export function split(whole: datasets.Dataset): Parts {
@@ -89,11 +108,12 @@ async function featured(name: string, { train, test }: Parts): Promise<RealSet> 
     };
   }
   const context = { seed: 1, threads: 1, progress: () => {} };
-  const { vectoriser, features } = await Vectoriser.fit(train.texts ?? [], {}, context);
+  const { preparation, features } = await Preparation.fit(train, parseOptions(preparationOptions), context);
+  const nameFeatures = await preparation.ofNames(train.vocabulary, context);
   return {
     name,
-    train: { ...train, features: { sparse: features } },
-    test: { ...test, labels, features: { sparse: await vectoriser.transform(test.texts ?? [], context) } },
+    train: { ...train, features, nameFeatures },
+    test: { ...test, labels, features: await preparation.apply(test, context) },
   };
 }
 

@@ -61,6 +61,30 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 const input = ['--train', 'instances.jsonl', '--groups', 'groups.jsonl'];
 
 describe('umbel, where only groups carry labels', () => {
+  it('knows labels that one group carries by the names in a file', async () => {
+    const texts = ['fresh apple pear', 'iron steel beam', 'cloud and sun', 'copper wire', 'door', 'chair'];
+    await writeLines(
+      'few.jsonl',
+      texts.map((text, i) => ({ id: `t${i}`, text, labels: [] })),
+    );
+    await writeLines('pairs.jsonl', [
+      { group: 'a', instances: ['t0', 't1'], labels: ['c1', 'c2'] },
+      { group: 'b', instances: ['t2', 't3'], labels: ['c3', 'c4'] },
+      { group: 'c', instances: ['t4', 't5'], labels: ['c5', 'c5'] },
+    ]);
+    await writeFile(
+      join(folder, 'names.tsv'),
+      'c1\tSteel works\nc2\tPear tree\nc3\tCopper\nc4\tCloud\nc5\tWood\n',
+    );
+    const few = ['--train', 'few.jsonl', '--groups', 'pairs.jsonl', '--out', 'few-labelled.jsonl'];
+    const how = ['--method', 'eagle-plus', '--labels', 'names.tsv', '--json'];
+    const { code, stdout } = await umbel('impute', ...few, ...how);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).reasons).toEqual(['4 labels are known by their names, too']);
+    const given = (await lines('few-labelled.jsonl')).map(({ labels }) => labels.join());
+    expect(given).toEqual(['c2', 'c1', 'c4', 'c3', 'c5', 'c5']);
+  });
+
   it('imputes labels, says why, and keeps to corrections', async () => {
     const why = ['--evidence', 'why.jsonl', '--method', 'eagle-plus', '--json'];
     const first = await umbel('impute', ...input, '--out', 'labelled.jsonl', ...why);

@@ -8,6 +8,7 @@ import { evidenceOf } from '../learn/impute/evidence.ts';
 import { type ImputedSet, type ImputeOptions, imputeDataset, imputeOptions } from '../learn/impute/impute.ts';
 import { nnz } from '../math/csr.ts';
 import { parseOptions } from '../options.ts';
+import { describeLabels, type LabelFlags, withLabelFlags } from './label-names.ts';
 import {
   type CommonFlags,
   once,
@@ -30,7 +31,7 @@ export interface GroupFlags {
   evidence?: string;
 }
 
-interface ImputeFlags extends CommonFlags, ReadFlags, GroupFlags {
+interface ImputeFlags extends CommonFlags, ReadFlags, GroupFlags, LabelFlags {
   train: string;
   groups: string;
   out: string;
@@ -52,15 +53,15 @@ export function registerImpute(program: Command): void {
     )
     .requiredOption('--out <file>', 'gets the instances with their labels; its extension names the format')
     .addHelpText('after', examples);
-  withReadFlags(withCommonFlags(withOptionFlags(withGroupFlags(command), imputeOptions))).action(
-    verb(imputeFile),
-  );
+  const described = withLabelFlags(withGroupFlags(command));
+  withReadFlags(withCommonFlags(withOptionFlags(described, imputeOptions))).action(verb(imputeFile));
 }
 
 const examples = `
 Examples:
   umbel data group --input titles.jsonl --random 10 --out grouped
   umbel impute --train grouped/instances.jsonl --groups grouped/groups.jsonl --out labelled.jsonl --evidence why.jsonl
+  umbel impute --train instances.jsonl --groups groups.jsonl --labels names.tsv --out labelled.jsonl
   umbel impute --train instances.jsonl --groups groups.jsonl --corrections mended.jsonl --out labelled.jsonl`;
 
 async function imputeFile(terminal: Terminal, flags: ImputeFlags) {
@@ -68,6 +69,7 @@ async function imputeFile(terminal: Terminal, flags: ImputeFlags) {
   const started = performance.now();
   const reading = readOptions(flags, terminal);
   const { dataset, grouped } = await readGrouped(flags.train, flags, reading);
+  await describeLabels(dataset.vocabulary, flags, terminal);
   const read = performance.now();
   const imputed = await imputeDataset(dataset, grouped, options, terminal);
   const done = performance.now();

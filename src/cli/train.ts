@@ -6,8 +6,7 @@ import type { Dataset } from '../data/dataset.ts';
 import { readDataset } from '../data/formats.ts';
 import { bagSamples } from '../data/group.ts';
 import { type GroupedRows, readGrouped } from '../data/grouped.ts';
-import { readIdList, readLabels } from '../data/labels.ts';
-import type { Vocabulary } from '../data/vocabulary.ts';
+import { readIdList } from '../data/labels.ts';
 import { UmbelError } from '../errors.ts';
 import { allOptions, Classifier } from '../learn/classifier.ts';
 import { imputeMethods, imputeSet } from '../learn/impute/impute.ts';
@@ -17,6 +16,7 @@ import type { Option } from '../options.ts';
 import { openCheckpoint } from '../store/checkpoint.ts';
 import { checkTarget, loadModel, saveModel } from '../store/folder.ts';
 import { type GroupFlags, reportImputed, splitSettings, withGroupFlags } from './impute.ts';
+import { describeLabels, type LabelFlags, withLabelFlags } from './label-names.ts';
 import {
   type CommonFlags,
   collectSetting,
@@ -32,16 +32,13 @@ import {
 } from './run.ts';
 import { color, formatBytes, formatCount, formatSeconds, table } from './terminal.ts';
 
-interface TrainFlags extends CommonFlags, ReadFlags, GroupFlags {
+interface TrainFlags extends CommonFlags, ReadFlags, GroupFlags, LabelFlags {
   impute?: string;
   learner: string;
   train: string;
   valid?: string;
   out: string;
   set?: Record<string, string>;
-  labels?: string;
-  labelColumns?: string;
-  language?: string;
   vectors?: string;
   include?: string;
   exclude?: string;
@@ -67,14 +64,11 @@ export function registerTrain(program: Command): void {
       'a trained prime model: its vectors of the texts become features beside TF-IDF, and are saved with the new model',
       once('vectors'),
     )
-    .option('--labels <file>', 'label names: TSV, CSV, JSONL, SKOS, or one name per line')
-    .option('--label-columns <map>', 'columns of that file: id=1,name=3,altNames=4')
-    .option('--language <code>', 'of the names in that file, where it has several (default: en)')
     .option('--include <file>', 'only these label ids may be predicted, one per line')
     .option('--exclude <file>', 'these label ids are never predicted, one per line')
     .option('--resume', 'go on where an interrupted training of the same data and options stopped')
     .addHelpText('after', trainExamples);
-  withReadFlags(withCommonFlags(withGroupFlags(command))).action(verb(train));
+  withReadFlags(withCommonFlags(withLabelFlags(withGroupFlags(command)))).action(verb(train));
 
   program
     .command('options')
@@ -105,10 +99,13 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   const { impute: imputing, rest: settings } = splitSettings(flags.set, flags.impute);
   const { dataset, grouped } = await readTraining(flags, reading);
   if (!grouped) reportSkipped(reading, terminal);
-  const described = await describeLabels(dataset.vocabulary, flags, terminal);
-  dataset.labels.cols = dataset.vocabulary.size;
+  const { vocabulary } = dataset;
+  const described = await describeLabels(vocabulary, flags, terminal);
+  if (flags.include) vocabulary.include(await readIdList(flags.include));
+  if (flags.exclude) vocabulary.exclude(await readIdList(flags.exclude));
+  dataset.labels.cols = vocabulary.size;
   const validation = flags.valid
-    ? await readDataset(flags.valid, { ...reading, vocabulary: dataset.vocabulary.clone() })
+    ? await readDataset(flags.valid, { ...reading, vocabulary: vocabulary.clone() })
     : undefined;
   const read = (performance.now() - started) / 1000;
   const checkpoint = await openCheckpoint(
@@ -145,7 +142,7 @@ async function train(terminal: Terminal, flags: TrainFlags) {
     terminal.say(`A graph finds ${(100 * searchRecall).toFixed(1)} % of the nearest labels.`);
   const total = (performance.now() - started) / 1000;
   const seconds = { read, vectorise: 0, train: 0, ...classifier.seconds, total };
-  const size = { n: dataset.rows, features: classifier.features, labels: dataset.vocabulary.size };
+  const size = { n: dataset.rows, features: classifier.features, labels: vocabulary.size };
   // Learners that read texts have none.
   const features = size.features > 0 ? `${formatCount(size.features)} features, ` : '';
   terminal.say(
@@ -193,29 +190,6 @@ function checkRoom({ memory, disk }: Estimate, { note }: Terminal): void {
   }
   if (memory > 1e9)
     note(`training will need about ${formatBytes(memory)} of memory, the model ${formatBytes(disk)} of disk`);
-}
-
-/** Names for the labels, and which of them may be predicted; returns how many labels of the data were described. */
-async function describeLabels(vocabulary: Vocabulary, flags: TrainFlags, terminal: Terminal) {
-  let described: number | undefined;
-  if (flags.labels) {
-    const inData = vocabulary.size;
-    const { labels: file, labelColumns: columns, language } = flags;
-    const labels = await readLabels(file, { columns, language });
-    vocabulary.describe(labels);
-    const more = vocabulary.size - inData;
-    described = labels.length - more;
-    const found = `described ${formatCount(described)} of ${formatCount(inData)} labels`;
-    const rest =
-      more === 0
-        ? ''
-        : `; ${formatCount(more)} more ${more === 1 ? 'label is' : 'labels are'} only in ${file}`;
-    if (described > 0) terminal.say(found + rest);
-    else terminal.note(`${found}${rest}: are its ids those of the data (--label-columns)?`);
-  }
-  if (flags.include) vocabulary.include(await readIdList(flags.include));
-  if (flags.exclude) vocabulary.exclude(await readIdList(flags.exclude));
-  return described;
 }
 
 async function listOptions(terminal: Terminal, _flags: CommonFlags, learnerName: string) {

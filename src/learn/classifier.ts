@@ -159,7 +159,7 @@ export class Classifier {
     checkCancelled(context.signal);
     const vectorised = performance.now();
     const prepared = { ...dataset, features };
-    const set = impute ? await imputedSet(prepared, impute, context) : prepared;
+    const set = impute ? await imputedSet(prepared, preparation, impute, context) : prepared;
     checkLabelled(set);
     const imputed = performance.now();
     if (onEstimate && learner.estimate) onEstimate(learner.estimate(set, chosen, context.threads));

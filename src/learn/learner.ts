@@ -10,7 +10,11 @@ import type { SearchMaker } from '../search/search.ts';
 import type { Embedder } from './encode/embedder.ts';
 
 /** A data set whose texts, if it had any, have been turned into features. */
-export type TrainingSet = Dataset & { features: Features };
+export type TrainingSet = Dataset & {
+  features: Features;
+  /** Where labels are to be imputed: of each label, what its name would have as a text. */
+  nameFeatures?: Csr;
+};
 
 /** Where a long run keeps its finished pieces, so that a killed one can go on. Names say what a piece was made from. */
 export interface Checkpoint {

@@ -1,8 +1,9 @@
 // From what users have to what learners take: texts become TF-IDF rows, and vectors if an encoder is given; dense columns
 // get one scale. Learned from the training data, saved with the model, applied to every input.
 import type { Dataset, Features } from '../data/dataset.ts';
+import type { Label, Vocabulary } from '../data/vocabulary.ts';
 import { badInput } from '../errors.ts';
-import type { Pattern } from '../math/csr.ts';
+import type { Csr, Pattern } from '../math/csr.ts';
 import { type Dense, joinColumns } from '../math/dense.ts';
 import { choice, flag, type OptionTable, parseOptions } from '../options.ts';
 import {
@@ -148,6 +149,11 @@ export class Preparation {
     return { sparse, ...(await this.#withVectors(dense, pieces.texts, running)), bags: pieces.bags };
   }
 
+  /** What the names of labels would have as texts, empty rows where there is none; undefined where inputs are no texts. */
+  async ofNames(vocabulary: Vocabulary, running: Running): Promise<Csr | undefined> {
+    return this.vectoriser?.transform(Array.from(vocabulary, nameOf), running);
+  }
+
   async save(parts: PartWriter): Promise<Json> {
     if (this.#scaling) {
       const { mean, scale } = this.#scaling;
@@ -220,11 +226,20 @@ function checkTexts(texts: readonly string[] | undefined): string[] {
 /** Imputing compares features: of a set that goes to its learner as texts, they are made for that alone. */
 export async function imputedSet(
   set: TrainingSet,
+  preparation: Preparation,
   impute: (set: TrainingSet) => Promise<TrainingSet>,
   context: Context,
 ): Promise<TrainingSet> {
-  if (!set.features.texts) return impute(set);
-  const { features } = await Preparation.fit(set, parseOptions(preparationOptions), context);
-  const imputed = await impute({ ...set, features });
+  if (!preparation.plainText)
+    return impute({ ...set, nameFeatures: await preparation.ofNames(set.vocabulary, context) });
+  const made = await Preparation.fit(set, parseOptions(preparationOptions), context);
+  const nameFeatures = await made.preparation.ofNames(set.vocabulary, context);
+  const imputed = await impute({ ...set, features: made.features, nameFeatures });
   return { ...imputed, features: { texts: imputed.texts } };
+}
+
+/** An id is a name where it is made of words: of letters, that is, and no address. */
+function nameOf({ id, name, altNames = [] }: Label): string {
+  if (name) return [name, ...altNames].join(' ');
+  return /\d|:\/\//.test(id) ? '' : id;
 }

@@ -127,6 +127,28 @@ export function selectRows(
   return values ? { ...shape, values } : shape;
 }
 
+/** The rows of one matrix behind those of another; the wider one says how many columns there are. */
+export function stackRows(first: Csr, last: Csr): Csr;
+export function stackRows(first: Pattern, last: Pattern): Pattern;
+export function stackRows(
+  first: Pattern & { values?: Float32Array },
+  last: Pattern & { values?: Float32Array },
+): Pattern & { values?: Float32Array } {
+  const [size, more] = [nnz(first), nnz(last)];
+  const indptr = new Uint32Array(first.rows + last.rows + 1);
+  indptr.set(first.indptr);
+  for (let row = 1; row <= last.rows; row++) indptr[first.rows + row] = size + last.indptr[row];
+  const indices = new Uint32Array(size + more);
+  indices.set(first.indices.subarray(0, size));
+  indices.set(last.indices.subarray(0, more), size);
+  const shape = { rows: indptr.length - 1, cols: Math.max(first.cols, last.cols), indptr, indices };
+  if (!first.values || !last.values) return shape;
+  const values = new Float32Array(size + more);
+  values.set(first.values.subarray(0, size));
+  values.set(last.values.subarray(0, more), size);
+  return { ...shape, values };
+}
+
 /** A copy with rows of Euclidean length one; zero rows stay zero. */
 export function unitRows(m: Csr): Csr {
   const values = m.values.slice();

@@ -2,7 +2,7 @@
 // recognises the labels of groups it has not seen.
 import type { Groups } from '../../data/group.ts';
 import { Vocabulary } from '../../data/vocabulary.ts';
-import { type Csr, nnz, type Pattern, rowIndices, selectRows } from '../../math/csr.ts';
+import { type Csr, nnz, type Pattern, rowIndices, rowValues, selectRows } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { parseOptions } from '../../options.ts';
 import { type Context, quiet } from '../../progress.ts';
@@ -123,24 +123,35 @@ async function recognised(
   const set = { rows: train.x.rows, labels, vocabulary, features: { sparse: train.x } };
   const model = await tree.train(set, parseOptions(tree.options), { ...context, progress: quiet });
   const ranking = await model.predict({ sparse: test.x }, { top: 1, threads: context.threads });
-  const shares = carriedShares(train.groups.labels);
+  const counted = train.groups.labels.values.some((count) => count > 1);
+  const rooms = Array.from({ length: groups }, (_, group) => room(test.groups, group, counted));
+  const chances = shares(rooms, labels.cols, nnz(test.groups.members));
   for (let group = 0; group < groups; group++) {
-    const carried = new Set(rowIndices(test.groups.labels, group));
+    const left = rooms[group];
     for (const row of rowIndices(test.groups.members, group)) {
       const [label] = rowIndices(ranking, row);
-      const chance = label === undefined ? 0 : shares[label];
-      hits.won[group] += (carried.has(label) ? 1 : 0) - chance;
+      const chance = label === undefined ? 0 : chances[label];
+      const free = left.get(label) ?? 0;
+      left.set(label, free - 1);
+      hits.won[group] += (free > 0 ? 1 : 0) - chance;
       hits.most[group] += 1 - chance;
     }
   }
   return hits;
 }
 
-/** Of each label, the share of groups that carry it. */
-function carriedShares(labels: Pattern): Float64Array {
-  const shares = new Float64Array(labels.cols);
-  for (const label of labels.indices) shares[label] += 1 / labels.rows;
-  return shares;
+/** How many members of a group each of its labels may belong to: as many as it says, where groups say that. */
+function room({ members, labels }: GroupParts, group: number, counted: boolean): Map<number, number> {
+  const size = members.indptr[group + 1] - members.indptr[group];
+  const counts = rowValues(labels, group);
+  return new Map(Array.from(rowIndices(labels, group), (label, i) => [label, counted ? counts[i] : size]));
+}
+
+/** Of each label, the share of members it may belong to: who names it for all of them wins nothing. */
+function shares(rooms: Map<number, number>[], labels: number, members: number): Float64Array {
+  const found = new Float64Array(labels);
+  for (const room of rooms) for (const [label, count] of room) found[label] += count / members;
+  return found;
 }
 
 /**

@@ -188,7 +188,7 @@ describe('the members a label goes to', () => {
     const { x, groups } = planted(2, 1, 4, 3, 200, 20);
     const longer = { ...x, values: x.values.map((value) => value * 8) };
     const eagle = (sparse: Csr) =>
-      impute({ sparse }, groups, parseOptions(imputeOptions, { method: 'eagle' }), context);
+      impute({ features: { sparse } }, groups, parseOptions(imputeOptions, { method: 'eagle' }), context);
     expect(await eagle(longer)).toEqual(await eagle(x));
   });
 
@@ -200,8 +200,8 @@ describe('the members a label goes to', () => {
         values[row * x.cols + x.indices[p]] = x.values[p];
     const dense = { rows: x.rows, cols: x.cols, values };
     const o = parseOptions(imputeOptions, { method: 'eagle' });
-    expect(await impute({ dense }, groups, o, context)).toEqual(
-      await impute({ sparse: x }, groups, o, context),
+    expect(await impute({ features: { dense } }, groups, o, context)).toEqual(
+      await impute({ features: { sparse: x } }, groups, o, context),
     );
   });
 });

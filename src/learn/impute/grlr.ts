@@ -14,13 +14,14 @@ export interface GrlrOptions extends PlaceOptions {
 
 const task: LabelTask<GrlrOptions> = { module: import.meta.url, name: 'prepareAssign' };
 
-/** How near each member of a group is to each of its labels; `x` has unit rows. */
+/** How near each member of a group is to each of its labels; `x` has unit rows. Groups from `asked` on are examples. */
 export const scoreNearest = (
   x: Csr,
   groups: Pick<Groups, 'members' | 'labels'>,
   options: GrlrOptions,
   context: Context,
-): Promise<Scores> => runLabels(task, x, groups, options, {}, context);
+  asked?: number,
+): Promise<Scores> => runLabels(task, x, groups, options, { asked }, context);
 
 export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label) => {
   const { memory, options } = setup;

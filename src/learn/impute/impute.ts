@@ -1,6 +1,6 @@
 // Training from group labels (EAGLE): only groups carry labels; imputing decides which of their members they belong to,
 // and so turns a grouped data set into one that any learner takes.
-import { type Dataset, type Features, selectFeatures, selectSamples } from '../../data/dataset.ts';
+import { type Dataset, selectFeatures, selectSamples } from '../../data/dataset.ts';
 import { baselineLabels, type Groups } from '../../data/group.ts';
 import type { GroupedRows } from '../../data/grouped.ts';
 import type { Csr, Pattern } from '../../math/csr.ts';
@@ -13,6 +13,7 @@ import { type Assignment, chooseBest, chosenLabels } from './assignment.ts';
 import { chooseMethod } from './auto.ts';
 import { checkGroups, pinGroups } from './corrections.ts';
 import { scoreNearest } from './grlr.ts';
+import { usefulNames } from './names.ts';
 import { assignPlus } from './plus.ts';
 
 /** Those that `auto` chooses from; it prefers the first of equals. */
@@ -37,6 +38,7 @@ export const imputeOptions = {
   ),
   dropUnlabelled: flag(false, 'leave out instances that get no label; otherwise they are negatives for all'),
   rounds: integer(4, 'how often at most classifiers choose anew in eagle-plus', { min: 0 }),
+  names: flag(true, 'for eagle-plus, the names of labels are examples of them, where texts are imputed'),
 };
 export type ImputeOptions = OptionsOf<typeof imputeOptions>;
 
@@ -66,7 +68,7 @@ export async function imputeSet(
   context: Context,
 ): Promise<ImputedSet> {
   const groups = checkGroups(pinGroups(given, corrections), joinFeatures(set.features), skipped);
-  const imputed = await impute(set.features, groups, o, context);
+  const imputed = await impute(set, groups, o, context);
   const labelled = { ...set, labels: imputed.labels };
   if (!o.dropUnlabelled) return { ...imputed, set: labelled, groups };
   const { indptr } = imputed.labels;
@@ -85,20 +87,24 @@ export async function imputeDataset(
 ): Promise<ImputedSet & { dataset: Dataset }> {
   const context = { seed: 1, threads: 1, progress: quiet, ...running };
   const o = parseOptions(imputeOptions, options);
-  const { features } = await Preparation.fit(dataset, parseOptions(preparationOptions), context);
-  const imputed = await imputeSet({ ...dataset, features }, grouped, o, context);
+  const { preparation, features } = await Preparation.fit(dataset, parseOptions(preparationOptions), context);
+  const nameFeatures = await preparation.ofNames(dataset.vocabulary, context);
+  const imputed = await imputeSet({ ...dataset, features, nameFeatures }, grouped, o, context);
   const labelled = { ...dataset, labels: imputed.labels };
   return { ...imputed, dataset: imputed.kept ? selectSamples(labelled, imputed.kept) : labelled };
 }
 
-/** Labels for the rows of `features`, from those of their groups. */
+type GroupParts = Pick<Groups, 'members' | 'labels'>;
+type Known = Pick<TrainingSet, 'features' | 'nameFeatures'>;
+
+/** Labels for the rows of features, from those of their groups. */
 export async function impute(
-  features: Features,
-  groups: Pick<Groups, 'members' | 'labels'>,
+  known: Known,
+  groups: GroupParts,
   o: ImputeOptions,
   context: Context,
 ): Promise<Imputed> {
-  const x = joinFeatures(unitFeatures(features));
+  const x = joinFeatures(unitFeatures(known.features));
   const assigned = (method: Imputed['method'], assignment: Assignment): Imputed => {
     return { labels: chosenLabels(groups, assignment), assignment, method, reasons: [] };
   };
@@ -113,28 +119,37 @@ export async function impute(
       return nearest('eagle-0', 0);
     case 'eagle':
       return nearest('eagle', o.iterations);
-    case 'eagle-plus':
-      return assigned('eagle-plus', await assignPlus(x, groups, o, context));
+    case 'eagle-plus': {
+      const names = o.names && known.nameFeatures && usefulNames(known.nameFeatures, groups.labels);
+      const found = assigned(
+        'eagle-plus',
+        await assignPlus(x, groups, { ...o, names: names || undefined }, context),
+      );
+      if (names && names.labels.length > 0)
+        found.reasons.push(`${names.labels.length} labels are known by their names, too`);
+      return found;
+    }
     case 'auto': {
-      const { method, reasons } = await chooseFor(x, groups, o, context);
-      return { ...(await impute(features, groups, { ...o, method }, context)), reasons };
+      const { method, reasons } = await chooseFor(known, groups, o, context);
+      const imputed = await impute(known, groups, { ...o, method }, context);
+      return { ...imputed, reasons: [...reasons, ...imputed.reasons] };
     }
     default:
       return o.method satisfies never;
   }
 }
 
-/** What `auto` would use for unit rows, and why. */
+/** What `auto` would use, and why. */
 export function chooseFor(
-  x: Csr,
-  groups: Pick<Groups, 'members' | 'labels'>,
+  { features, nameFeatures }: Known,
+  groups: GroupParts,
   o: ImputeOptions,
   context: Context,
 ): Promise<Pick<Imputed, 'method' | 'reasons'>> {
   const candidates = fixedMethods.map((method) => ({
     method,
-    impute: async (some: Csr, its: Pick<Groups, 'members' | 'labels'>) =>
-      (await impute({ sparse: some }, its, { ...o, method }, context)).labels,
+    impute: async (sparse: Csr, some: GroupParts) =>
+      (await impute({ features: { sparse }, nameFeatures }, some, { ...o, method }, context)).labels,
   }));
-  return chooseMethod(x, groups, candidates, context);
+  return chooseMethod(joinFeatures(unitFeatures(features)), groups, candidates, context);
 }

@@ -35,7 +35,8 @@ export interface Setup<O> {
   scores: number;
   chosen: number;
   sizes: LabelSizes;
-  groupCount: number;
+  /** Groups from here on are examples that nothing is asked about. */
+  asked: number;
   /** Of each label, the number of a feature that it must not see. */
   hidden?: Uint32Array;
   /** What a thread has room for. */
@@ -64,6 +65,8 @@ interface Given {
   chosen?: Uint8Array;
   /** Features that stand for the labels, from this column on, are hidden from their own label. */
   labelFeatures?: number;
+  /** Groups that follow so many are examples, each of one row at the end of `x`. */
+  asked?: number;
   /** Whether the work looks at more groups than those of the label. */
   allGroups?: boolean;
 }
@@ -74,13 +77,13 @@ export async function runLabels<O extends PlaceOptions>(
   x: Csr,
   { members, labels }: Pick<Groups, 'members' | 'labels'>,
   options: O,
-  { chosen, labelFeatures, allGroups = false }: Given,
+  { chosen, labelFeatures, asked = members.rows, allGroups = false }: Given,
   context: Context,
 ): Promise<Scores> {
   const pairs = pairsByLabel(labels);
   const offsets = scoreOffsets(members, labels);
   const size = offsets[offsets.length - 1];
-  const { meanDots, meanSquare } = meanProducts(x, members, options.centre);
+  const { meanDots, meanSquare } = meanProducts(x, members, options.centre, x.rows - (members.rows - asked));
   const numbers = byFrequency(x);
   const { indptr, cells } = cellsOf(x, members, numbers);
   const sizes = labelSizes(pairs, members.indptr, indptr);
@@ -100,7 +103,7 @@ export async function runLabels<O extends PlaceOptions>(
     scores: arena.allocate(4 * size),
     chosen: chosen ? arena.place(chosen) : 0,
     sizes,
-    groupCount: members.rows,
+    asked,
     hidden: labelFeatures === undefined ? undefined : numbers.slice(labelFeatures),
     room: allGroups
       ? { groups: members.rows, places: nnz(members), entries: indptr[nnz(members)] }
@@ -226,12 +229,12 @@ export function keep(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label
   kernels.keepScores(label.count, at.firsts, at.dots, label.pairs, setup.offsets, setup.scores);
 }
 
-/** Each member's dot product with the mean row, and the mean's with itself; zeros where nothing is to be centred. */
-function meanProducts(x: Csr, { indices: rows }: Pattern, centre: boolean) {
+/** Each member's dot product with the mean of the first rows, and its square; zeros where nothing is to be centred. */
+function meanProducts(x: Csr, { indices: rows }: Pattern, centre: boolean, averaged: number) {
   const meanDots = new Float64Array(rows.length);
   if (!centre) return { meanDots, meanSquare: 0 };
   const mean = new Float64Array(x.cols);
-  for (let p = 0; p < nnz(x); p++) mean[x.indices[p]] += x.values[p] / x.rows;
+  for (let p = 0; p < x.indptr[averaged]; p++) mean[x.indices[p]] += x.values[p] / averaged;
   for (let i = 0; i < rows.length; i++) {
     const end = x.indptr[rows[i] + 1];
     for (let p = x.indptr[rows[i]]; p < end; p++) meanDots[i] += mean[x.indices[p]] * x.values[p];

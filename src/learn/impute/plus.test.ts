@@ -6,6 +6,7 @@ import { Random } from '../../math/random.ts';
 import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
 import { solveSvm } from '../one-vs-rest.ts';
+import { chooseMethod } from './auto.ts';
 import { type ImputeOptions, impute, imputeOptions } from './impute.ts';
 
 const context = { seed: 1, threads: 1, progress: quiet };
@@ -33,6 +34,13 @@ function words(rows: number, seed: number) {
   return { sparse: texts.csr(common + 3 * families * size), labels: labels.pattern(families * size) };
 }
 
+/** Of every label, a row with one of its words. */
+function named(cols: number, words: number[]): Csr {
+  const rows = new CsrBuilder('values');
+  for (const word of words) rows.add([word], [1]);
+  return rows.csr(cols);
+}
+
 const share = (imputed: Pattern, truth: Pattern) => {
   let right = 0;
   for (let row = 0; row < truth.rows; row++) {
@@ -44,7 +52,10 @@ const share = (imputed: Pattern, truth: Pattern) => {
 
 async function imputed(sparse: Csr, labels: Pattern, options: Partial<ImputeOptions>, threads = 1) {
   const groups = groupRows(randomGroups(labels.rows, 8, 1), labels, 'list');
-  return impute({ sparse }, groups, parseOptions(imputeOptions, options), { ...context, threads });
+  return impute({ features: { sparse } }, groups, parseOptions(imputeOptions, options), {
+    ...context,
+    threads,
+  });
 }
 
 describe('eagle-plus', () => {
@@ -67,6 +78,22 @@ describe('eagle-plus', () => {
     expect(nnz(given)).toBe(nnz(labels));
   });
 
+  it('knows labels by their names, if those have words of the texts', async () => {
+    const { sparse, labels } = words(160, 3);
+    const groups = groupRows(randomGroups(labels.rows, 8, 1), labels, 'list');
+    const rows = Array.from({ length: labels.cols }, (_, label) => sparse.cols - 3 * (labels.cols - label));
+    const nameFeatures = named(sparse.cols, rows);
+    const known = { features: { sparse }, nameFeatures };
+    const plain = parseOptions(imputeOptions, { method: 'eagle-plus' });
+    const without = await impute({ features: { sparse } }, groups, plain, context);
+    const withNames = await impute(known, groups, plain, context);
+    expect(share(withNames.labels, labels)).toBeGreaterThan(share(without.labels, labels) + 0.03);
+    expect(withNames.assignment?.scores.offsets).toEqual(without.assignment?.scores.offsets);
+    expect(await impute(known, groups, { ...plain, names: false }, context)).toEqual(without);
+    const hollow = { ...nameFeatures, indptr: nameFeatures.indptr.map(() => 0) };
+    expect(await impute({ ...known, nameFeatures: hollow }, groups, plain, context)).toEqual(without);
+  });
+
   it('is the same for any number of threads', async () => {
     const { sparse, labels } = words(400, 3);
     const one = await imputed(sparse, labels, { method: 'eagle-plus' });
@@ -83,6 +110,17 @@ describe('auto', () => {
     expect(reasons.at(-1)).toBe('so eagle-plus');
   });
 
+  it('wins nothing by naming one label throughout', async () => {
+    const { sparse, labels } = words(400, 7);
+    const groups = groupRows(randomGroups(labels.rows, 8, 1), labels, 'list');
+    const always = async (x: Csr) => {
+      const indptr = Uint32Array.from({ length: x.rows + 1 }, (_, row) => row);
+      return { rows: x.rows, cols: labels.cols, indptr, indices: new Uint32Array(x.rows) };
+    };
+    const { reasons } = await chooseMethod(sparse, groups, [{ method: 'always', impute: always }], context);
+    expect(reasons[1]).toMatch(/: always -?0\.0$/);
+  });
+
   it('gives all members all labels where groups are families and say no counts', async () => {
     const { sparse, labels } = words(1600, 6);
     const byLabel = new CsrBuilder('binary');
@@ -91,7 +129,7 @@ describe('auto', () => {
     for (let at = 0; at < 1600; at += 5) byLabel.add(rows.slice(at, at + 5).sort((a, b) => a - b));
     const groups = groupRows(byLabel.pattern(1600), labels, 'set');
     const o = parseOptions(imputeOptions, { method: 'auto' });
-    const { method } = await impute({ sparse }, groups, o, context);
+    const { method } = await impute({ features: { sparse } }, groups, o, context);
     expect(method).toBe('baseline');
   });
 });

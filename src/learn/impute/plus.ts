@@ -1,5 +1,6 @@
 // Beyond the paper (`eagle-plus`): rare features weigh more, the mean is subtracted, classifiers choose anew in groups
-// they have not seen, knowing members by their other labels too, and the labels of a group compete for its members.
+// they have not seen, knowing members by their other labels and labels by their names, and the labels of a group compete
+// for its members.
 import type { Groups } from '../../data/group.ts';
 import {
   type Csr,
@@ -15,11 +16,14 @@ import type { Context } from '../../progress.ts';
 import { type Assignment, chooseBest, chosenLabels, type Scores } from './assignment.ts';
 import { compete } from './compete.ts';
 import { scoreNearest } from './grlr.ts';
+import { firstPairs, type Names, withNames } from './names.ts';
 import { refine } from './refine.ts';
 
 export interface PlusOptions {
   /** Rounds of classifiers at most. */
   rounds: number;
+  /** Examples of labels. */
+  names?: Names;
 }
 
 const start = { iterations: 0, step: 0, centre: true, weightByCount: true } as const;
@@ -27,19 +31,31 @@ const classifier = { folds: 4, negatives: 1, cost: 0.4 };
 /** A round that changes a smaller share of the choices is the last. */
 const stable = 0.01;
 
+type GroupParts = Pick<Groups, 'members' | 'labels'>;
+
 export async function assignPlus(
   x: Csr,
-  groups: Pick<Groups, 'members' | 'labels'>,
-  { rounds }: PlusOptions,
+  given: GroupParts,
+  { rounds, names }: PlusOptions,
   context: Context,
 ): Promise<Assignment> {
-  const features = rareFirst(x);
-  const weight = labelWeight(groups);
-  const nearest = await scoreNearest(features, groups, start, context);
+  const weight = labelWeight(given);
+  const { rows, groups } = names ? withNames(x, given, names) : { rows: x, groups: given };
+  const features = rareFirst(rows, x);
+  const asked = given.labels.rows;
+  const nearest = await scoreNearest(features, groups, start, context, asked);
   let assigned = { scores: nearest, chosen: chooseBest(groups, nearest, 'top-r') };
   for (let round = 0; round < rounds; round++) {
     const known = withLabels(features, chosenLabels(groups, assigned), weight);
-    const found = await refine(known, groups, assigned.chosen, x.cols, { ...classifier, round }, context);
+    const found = await refine(
+      known,
+      groups,
+      assigned.chosen,
+      x.cols,
+      asked,
+      { ...classifier, round },
+      context,
+    );
     // Each round draws other folds: their mean tells more than the last.
     if (round > 0) average(found, assigned.scores, round);
     const next = compete(groups, found);
@@ -47,7 +63,7 @@ export async function assignPlus(
     assigned = next;
     if (changed < stable) break;
   }
-  return assigned;
+  return firstPairs(assigned, nnz(given.labels));
 }
 
 /** Makes `found` the mean of itself and of the rounds before it. */
@@ -73,9 +89,12 @@ function labelWeight({ members, labels }: Pick<Groups, 'members' | 'labels'>): n
   return Math.min(1.5, Math.max(0, perRow - 1) / 15);
 }
 
-/** Unit rows whose columns weigh the more the fewer rows have them. */
-function rareFirst(x: Csr): Csr {
-  const weights = Float64Array.from(columnCounts(x), (count) => 1 + Math.log((x.rows + 1) / (count + 1)));
+/** Unit rows whose columns weigh the more the fewer of the rows `known` have them. */
+function rareFirst(x: Csr, known = x): Csr {
+  const weights = Float64Array.from(
+    columnCounts(known),
+    (count) => 1 + Math.log((known.rows + 1) / (count + 1)),
+  );
   return unitRows({ ...x, values: x.values.map((value, p) => value * weights[x.indices[p]]) });
 }
 

@@ -33,35 +33,40 @@ const [bias, epsilon, passes] = [1, 0.1, 10];
 const mostFolds = 4;
 const task: LabelTask<Options> = { module: import.meta.url, name: 'prepareRefine' };
 
-/** One round. Columns of `x` from `labelFeatures` on stand for the labels chosen so far. */
+/**
+ * One round. Columns of `x` from `labelFeatures` on stand for the labels chosen so far; groups from `asked` on are
+ * examples that are not asked about.
+ */
 export function refine(
   x: Csr,
   groups: Pick<Groups, 'members' | 'labels'>,
   chosen: Uint8Array,
   labelFeatures: number,
+  asked: number,
   options: RefineOptions,
   context: Context,
 ): Promise<Scores> {
   const placed: Options = { ...options, centre: false, weightByCount: false };
-  return runLabels(task, x, groups, placed, { chosen, labelFeatures, allGroups: true }, context);
+  return runLabels(task, x, groups, placed, { chosen, labelFeatures, asked, allGroups: true }, context);
 }
 
 export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => {
   const { memory, options } = setup;
   const { count } = label;
-  const folds = Math.min(options.folds, count);
-  // One group has none to learn from: nothing is known.
-  if (folds < 2) return;
+  const asked = askedGroups(setup, label);
+  const folds = Math.min(options.folds, asked);
+  // One group without an example beside it has none to learn from: nothing is known.
+  if (count < 2 || asked === 0) return;
   const random = new Random(setup.seed, 'refine', options.round, label.label);
   const groups = listGroups(setup, at, label, random);
   const features = gather(kernels, setup, at, label.label, at.list, groups);
   kernels.takeMarks(count, at.firsts, label.pairs, setup.offsets, setup.chosen, at.marks);
   const foldOf = new Uint8Array(memory.buffer, at.folds, groups);
-  random.permutation(count).forEach((group, i) => {
+  random.permutation(asked).forEach((group, i) => {
     foldOf[group] = i % folds;
   });
-  // Groups without the label are never asked about: every fold learns from them.
-  foldOf.fill(mostFolds, count);
+  // Examples and groups without the label are never asked about: every fold learns from them.
+  foldOf.fill(mostFolds, asked);
   kernels.takeSides(count, groups, at.firsts, at.folds, at.marks, at.sides);
   const rows = [at.ends, at.entries, features, at.sums] as const;
   const work = [folds, at.sides, at.pulls, at.nearest, at.order, at.means] as const;
@@ -76,15 +81,22 @@ export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => 
     passes,
     random.uint32(),
   );
-  kernels.scoreFolds(count, at.firsts, at.folds, ...rows, bias, at.dots);
-  keep(kernels, setup, at, label);
+  kernels.scoreFolds(asked, at.firsts, at.folds, ...rows, bias, at.dots);
+  keep(kernels, setup, at, { ...label, count: asked });
 });
+
+/** How many of the label's groups, which come in ascending order, are no examples. */
+function askedGroups({ memory, asked }: Setup<Options>, { list, count }: LabelPlaces): number {
+  const own = new Uint32Array(memory.buffer, list, count);
+  const first = own.findIndex((group) => group >= asked);
+  return first < 0 ? count : first;
+}
 
 /** The groups of the label, followed by some without it; returns how many. */
 function listGroups(setup: Setup<Options>, at: Scratch, label: LabelPlaces, random: Random): number {
   const own = new Uint32Array(setup.memory.buffer, label.list, label.count);
   const wanted = Math.ceil(setup.options.negatives * label.count);
-  const others = drawOthers(own, setup.groupCount, wanted, random);
+  const others = drawOthers(own, setup.asked, wanted, random);
   const list = new Uint32Array(setup.memory.buffer, at.list, own.length + others.length);
   list.set(own);
   list.set(others, own.length);
