@@ -259,6 +259,7 @@ export interface Kernels {
   ): number;
   keepWeights(
     ids: number,
+    locals: number,
     from: number,
     to: number,
     weights: number,
@@ -266,6 +267,7 @@ export interface Kernels {
     groupBytes: number,
     firstChild: number,
     threshold: number,
+    features: number,
     counts: number,
     children: number,
     values: number,

@@ -376,11 +376,13 @@ export function passSquaredHinge(
 }
 
 /**
- * Weights of local features `from` to `to` (taken through `ids`, so in any order) that are not below the threshold:
- * how many each feature keeps, and for each the child within the cluster and the value. Returns how many in all.
+ * Weights of features `from` to `to` that are not below the threshold, taken through `locals`, so in any order: the
+ * features that keep any, how many each keeps, and for each weight the child within the cluster and the value. Returns
+ * how many features there are.
  */
 export function keepWeights(
   ids: usize,
+  locals: usize,
   from: u32,
   to: u32,
   weights: usize,
@@ -388,6 +390,7 @@ export function keepWeights(
   groupBytes: u32,
   firstChild: u32,
   threshold: f32,
+  features: usize,
   counts: usize,
   children: usize,
   values: usize,
@@ -395,9 +398,10 @@ export function keepWeights(
   const thresholds = f32x4.splat(threshold);
   const zero = f32x4.splat(0);
   let kept: u32 = 0;
+  let rows: u32 = 0;
   for (let i = from; i < to; i++) {
     const before = kept;
-    let w = weights + load<u32>(ids + (i << 2)) * stride;
+    let w = weights + load<u32>(locals + (i << 2)) * stride;
     for (let group: u32 = 0; group < groups; group++) {
       for (let half: u32 = 0; half < 2; half++) {
         const four = v128.load(w + (half << 4));
@@ -411,7 +415,10 @@ export function keepWeights(
       }
       w += groupBytes;
     }
-    store<u32>(counts + ((i - from) << 2), kept - before);
+    if (kept === before) continue;
+    store<u32>(features + (rows << 2), load<u32>(ids + (i << 2)));
+    store<u32>(counts + (rows << 2), kept - before);
+    rows++;
   }
-  return kept;
+  return rows;
 }

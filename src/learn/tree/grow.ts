@@ -63,13 +63,10 @@ export async function growTrees(
     const { overlap } = options;
     // Where all labels hang from the root there are no clusters to choose from.
     if (overlap && chain.length > 1) trees.push(await growOverlapping(ground, chain, overlap, seed));
-    else trees.push({ levels: await growLevels(ground, levelTasks(labels, chain), [], seed, '') });
+    else trees.push({ levels: await growLevels(ground, levelTasks(labels, byLabel, chain), [], seed, '') });
   }
   return trees;
 }
-
-/** Passes over the rows when levels are trained only to see where labels belong. */
-const draftPasses = 3;
 
 /**
  * Trains the levels above the labels, puts the labels where these levels look for them, and starts again with the
@@ -85,16 +82,16 @@ async function growOverlapping(
   const upper = chain.slice(0, -1);
   const grow = (tasks: LevelTask[], above: Level[], round: number, iterations = overlap.passes.above) =>
     growLevels({ ...ground, options: { ...options, iterations } }, tasks, above, seed, `-round-${round}`);
-  const { above } = overlap.passes;
-  const first = overlap.update === 'ranker-only' ? above : Math.min(above, draftPasses);
-  let matcher = await grow(levelTasks(labels, chain).slice(0, -1), [], 0, first);
+  const { step, passes, beam } = overlap.draft;
+  const first = levelTasks(everyNth(labels, step), byLabel, chain, step).slice(0, -1);
+  let matcher = await grow(first, [], 0, passes);
   for (let round = 1; ; round++) {
-    const reached = await reachedNodes(x, matcher, options, context, pool);
+    const reached = await reachedNodes(x, matcher, { ...options, beam }, context, pool);
     const leaves = frequentFirst(
       placeCopies(byLabel, reached, chain[chain.length - 1], overlap, seed),
       byLabel,
     );
-    const tasks = levelTasks(labels, [...upper, leaves]);
+    const tasks = levelTasks(labels, byLabel, [...upper, leaves]);
     const last = tasks.length - 1;
     tasks[last].passes = overlap.passes.labels;
     if (overlap.positives === 'matched') tasks[last] = ownPositives(tasks[last], byLabel, reached);
@@ -182,13 +179,21 @@ function frequentFirst(leaves: Pattern, byLabel: Pattern): Pattern {
   return { ...leaves, indices };
 }
 
-/** Each level with its parents' true rows; the root's are all rows. */
-export function levelTasks(labels: Pattern, chain: Pattern[]): LevelTask[] {
+/** The labels of every so many-th row; the other rows have none. */
+function everyNth({ rows, cols, indptr, indices }: Pattern, step: number): Pattern {
+  const some = new CsrBuilder('binary');
+  for (let row = 0; row < rows; row++)
+    some.add(row % step === 0 ? indices.subarray(indptr[row], indptr[row + 1]) : []);
+  return some.pattern(cols);
+}
+
+/** Each level with its parents' true rows; the root's are all rows, or every so many-th. */
+export function levelTasks(labels: Pattern, byLabel: Pattern, chain: Pattern[], step = 1): LevelTask[] {
   const targets = [labels];
   for (const shape of chain.slice(1).reverse()) targets.unshift(parentsOf(targets[0], shape));
-  const positives = targets.map((nodes) => transpose(nodes));
+  const positives = [...targets.slice(0, -1).map((nodes) => transpose(nodes)), byLabel];
   return chain.map((shape, depth) => {
-    const rows = depth === 0 ? everyRow(labels.rows) : positives[depth - 1];
+    const rows = depth === 0 ? allRows(labels.rows, step) : positives[depth - 1];
     return { depth, shape, rows, positives: positives[depth] };
   });
 }
@@ -196,28 +201,29 @@ export function levelTasks(labels: Pattern, chain: Pattern[]): LevelTask[] {
 /** Each sample's nodes one level up, once each, in any order; a node may have several parents. */
 function parentsOf(nodes: Pattern, shape: Pattern): Pattern {
   const parents = transpose(shape);
-  const above = new CsrBuilder('binary');
+  const ups = nodes.indices.reduce((sum, node) => sum + parents.indptr[node + 1] - parents.indptr[node], 0);
   const lastRow = new Int32Array(shape.rows).fill(-1);
-  const found = new Uint32Array(shape.rows);
+  const indptr = new Uint32Array(nodes.rows + 1);
+  const indices = new Uint32Array(ups);
+  let size = 0;
   for (let row = 0; row < nodes.rows; row++) {
-    let size = 0;
     for (let i = nodes.indptr[row]; i < nodes.indptr[row + 1]; i++) {
       const node = nodes.indices[i];
       for (let p = parents.indptr[node]; p < parents.indptr[node + 1]; p++) {
         const parent = parents.indices[p];
         if (lastRow[parent] === row) continue;
         lastRow[parent] = row;
-        found[size++] = parent;
+        indices[size++] = parent;
       }
     }
-    above.add(found.subarray(0, size));
+    indptr[row + 1] = size;
   }
-  return above.pattern(shape.rows);
+  return { rows: nodes.rows, cols: shape.rows, indptr, indices: indices.subarray(0, size) };
 }
 
-function everyRow(rows: number): Pattern {
-  const indices = Uint32Array.from({ length: rows }, (_, row) => row);
-  return { rows: 1, cols: rows, indptr: Uint32Array.of(0, rows), indices };
+function allRows(cols: number, step: number): Pattern {
+  const indices = new Uint32Array(Math.ceil(cols / step)).map((_, i) => i * step);
+  return { rows: 1, cols, indptr: Uint32Array.of(0, indices.length), indices };
 }
 
 /** rows x nodes: where the beam takes each row at the last of these levels, best first. */

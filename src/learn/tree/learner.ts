@@ -107,12 +107,17 @@ const prefix = 'overlap.';
 const manyLeaves = 40;
 /**
  * A label in several leaves is learned several times, so that fewer passes do, and found by any of them, so that fewer
- * of many need to be looked at.
+ * of many need to be looked at. Levels that only have to show where labels belong, a draft, learn from every so many-th
+ * row.
  */
-const withOverlap = { above: 5, frequent: 10, rare: { few: 5, many: 4 }, beam: 8 };
+const withOverlap = {
+  passes: { draft: 3, above: 5, frequent: 10 },
+  few: { rare: 5, step: 1, beam: 10 },
+  many: { rare: 4, step: 2, beam: 8 },
+};
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
-function settleOverlap(o: Options, isLarge: boolean): Overlap | undefined {
+function settleOverlap(o: Options, beam: number, isLarge: boolean): Overlap | undefined {
   const own = Object.entries(o).filter(([name]) => name.startsWith(prefix));
   if (o.overlap) {
     if (o['overlap.update'] === 'ranker-only' && o['overlap.rounds'] > 1)
@@ -123,10 +128,18 @@ function settleOverlap(o: Options, isLarge: boolean): Overlap | undefined {
         },
       );
     const values = own.map(([name, value]) => [name.slice(prefix.length), value]);
-    const { above, frequent, rare } = withOverlap;
+    const { rare, step } = isLarge ? withOverlap.many : withOverlap.few;
+    const { above, frequent, draft } = withOverlap.passes;
     const most = (passes: number) => o.iterations || passes;
-    const labels = { frequent: most(frequent), rare: most(isLarge ? rare.many : rare.few) };
-    return { ...Object.fromEntries(values), passes: { above: most(above), labels } };
+    const passes = { above: most(above), labels: { frequent: most(frequent), rare: most(rare) } };
+    const enough = isLarge ? Math.min(beam, 2 * o['overlap.lambda'] + 1) : beam;
+    const first = { step, passes: Math.min(passes.above, draft), beam: enough };
+    const whole = { step: 1, passes: passes.above, beam };
+    return {
+      ...Object.fromEntries(values),
+      passes,
+      draft: o['overlap.update'] === 'ranker-only' ? whole : first,
+    };
   }
   const set = own.find(([name, value]) => value !== options[name as keyof Options].default);
   if (set)
@@ -149,14 +162,15 @@ function settle(o: Options, labels: number) {
   const postProcessor = o.postProcessor === 'preset' ? usual : o.postProcessor;
   const cost = o.loss === 'logistic' ? 4 : 0.4;
   const isLarge = labels > manyLeaves * o.leafSize;
-  const overlap = settleOverlap(o, isLarge);
+  const beam = o.beam || (o.overlap && isLarge ? withOverlap.many : withOverlap.few).beam;
+  const overlap = settleOverlap(o, beam, isLarge);
   return {
     ...o,
     overlap,
     copies: overlap?.lambda ?? 1,
     costPositive: o.costPositive || cost,
     costNegative: o.costNegative || cost,
-    beam: o.beam || (overlap && isLarge ? withOverlap.beam : 10),
+    beam,
     branching: Math.max(2, o.branching || preset.branching),
     trees: o.trees || preset.trees,
     iterations: o.iterations || preset.iterations,

@@ -10,6 +10,8 @@ export interface Overlap {
   rounds: number;
   /** Over the rows, at most, when levels above the labels are trained, and when labels are. */
   passes: { above: number; labels: Passes };
+  /** What the first levels learn from, which show where labels belong, and how many clusters they find for a row. */
+  draft: { step: number; passes: number; beam: number };
   /** Whether a copy learns from all rows of its label or from those that the beam takes to its cluster. */
   positives: 'all' | 'matched';
   balance: 'none' | 'capped';
@@ -146,13 +148,15 @@ function placeCapped(wanted: Matches, homes: Int32Array, clusters: number, lambd
   return placed.pattern(clusters);
 }
 
-/** Positions by descending count, then by position. Plain numbers are sorted many times faster than by a function. */
-function mostFirst(counts: Float32Array): Float64Array {
-  const size = counts.length;
+/** Positions by descending count, then by position. Counts are whole numbers up to that of the rows. */
+function mostFirst(counts: Float32Array): Uint32Array {
   const most = counts.reduce((largest, count) => Math.max(largest, count), 0);
-  return Float64Array.from(counts, (count, i) => (most - count) * size + i)
-    .sort()
-    .map((key) => key % size);
+  const next = new Uint32Array(most + 2);
+  for (let i = 0; i < counts.length; i++) next[most - counts[i] + 1]++;
+  for (let less = 0; less < most; less++) next[less + 1] += next[less];
+  const order = new Uint32Array(counts.length);
+  for (let i = 0; i < counts.length; i++) order[next[most - counts[i]]++] = i;
+  return order;
 }
 
 /** As many copies of each label as `placed` has: the first at home, the others anywhere else. */

@@ -134,7 +134,9 @@ function findCopies({ rows, cols, indptr, indices }: Pattern): CopyMap | undefin
   const places = new Uint32Array(2 * indices.length);
   for (let cluster = 0; cluster < rows; cluster++) {
     for (let i = indptr[cluster]; i < indptr[cluster + 1]; i++) {
-      places.set([cluster, i - indptr[cluster]], 2 * next[indices[i]]++);
+      const place = 2 * next[indices[i]]++;
+      places[place] = cluster;
+      places[place + 1] = i - indptr[cluster];
     }
   }
   return { clusters: rows, most, start, places };

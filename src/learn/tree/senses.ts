@@ -370,7 +370,7 @@ const textLength = 200;
 
 /** Cut between characters, never within one. */
 function shorten(text: string): string {
-  const flat = text.replace(/\s+/g, ' ').trim();
+  const flat = text.replace(/\s{2,}|[^\S ]/g, ' ').trim();
   return flat.length <= textLength ? flat : `${[...flat.slice(0, textLength)].slice(0, -1).join('')}…`;
 }
 

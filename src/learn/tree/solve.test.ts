@@ -50,7 +50,7 @@ async function train(
       arena,
       placeMatrix(arena, x),
       x.indptr,
-      levelTasks(y, chain).map((task) => ({ ...task, passes })),
+      levelTasks(y, transpose(y), chain).map((task) => ({ ...task, passes })),
       options,
       '1',
       pool,

@@ -235,6 +235,7 @@ function jobLayout({ rows, entries }: { rows: number; entries: number }, x: Size
     // Two per row and lane: the logistic loss keeps the distance to both of its bounds.
     alphas: take(rows * lanes * 8),
     order: take(rows * 4),
+    kept: take((features + 1) * 4),
     counts: take((features + 1) * 4),
     children: take(blockEntries * 2),
     values: take(blockEntries * 4),
@@ -396,15 +397,15 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
     job: SolveJob,
     features: number,
     { ids, locals }: Addresses<'ids' | 'locals'>,
-    at: Addresses<'weights' | 'counts' | 'children' | 'values'>,
+    at: Addresses<'weights' | 'kept' | 'counts' | 'children' | 'values'>,
     groupBytes: number,
   ): Chunk {
-    const sorted = u32(ids, features + 1);
     const blocks: Chunk[] = [];
     const step = Math.floor(blockEntries / Math.max(1, job.groups * lanes));
     for (let from = 0; from <= features; from += step) {
       const to = Math.min(from + step, features + 1);
-      const kept = kernels.keepWeights(
+      const rows = kernels.keepWeights(
+        ids,
         locals,
         from,
         to,
@@ -413,16 +414,18 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
         groupBytes,
         job.group * lanes,
         o.threshold,
+        at.kept,
         at.counts,
         at.children,
         at.values,
       );
-      const counts = u32(at.counts, to - from);
+      const counts = u32(at.counts, rows).slice();
+      const entries = counts.reduce((sum, count) => sum + count, 0);
       blocks.push({
-        features: sorted.subarray(from, to).filter((_, i) => counts[i] > 0),
-        counts: counts.filter((count) => count > 0),
-        children: new Uint16Array(memory.buffer, at.children, kept).slice(),
-        values: new Float32Array(memory.buffer, at.values, kept).slice(),
+        features: u32(at.kept, rows).slice(),
+        counts,
+        children: new Uint16Array(memory.buffer, at.children, entries).slice(),
+        values: new Float32Array(memory.buffer, at.values, entries).slice(),
       });
     }
     if (blocks.length === 1) return blocks[0];
