@@ -272,6 +272,46 @@ export interface Kernels {
     children: number,
     values: number,
   ): number;
+  addGroup(
+    rows: number,
+    count: number,
+    indptr: number,
+    indices: number,
+    values: number,
+    sums: number,
+    stride: number,
+    seen: number,
+    number: number,
+    found: number,
+    size: number,
+  ): number;
+  findWords(
+    found: number,
+    size: number,
+    sums: number,
+    telling: number,
+    stride: number,
+    group: number,
+    groups: number,
+    shares: number,
+    most: number,
+    items: number,
+    scores: number,
+  ): number;
+  groupProduct(found: number, size: number, a: number, b: number, stride: number): number;
+  clearGroups(found: number, size: number, sums: number, stride: number): void;
+  findTypical(
+    rows: number,
+    count: number,
+    indptr: number,
+    indices: number,
+    values: number,
+    telling: number,
+    stride: number,
+    most: number,
+    items: number,
+    scores: number,
+  ): number;
   searchTree(
     header: number,
     levels: number,

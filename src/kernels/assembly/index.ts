@@ -6,4 +6,5 @@ export * from './logistic';
 export * from './nearest';
 export * from './refine';
 export * from './search';
+export * from './senses';
 export * from './solve';

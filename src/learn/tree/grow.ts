@@ -78,7 +78,7 @@ async function growOverlapping(
   overlap: Overlap,
   seed: string,
 ): Promise<GrownTree> {
-  const { x, labels, byLabel, options, context, pool } = ground;
+  const { arena, x, placed, labels, byLabel, options, context, pool } = ground;
   const upper = chain.slice(0, -1);
   const grow = (tasks: LevelTask[], above: Level[], round: number, iterations = overlap.passes.above) =>
     growLevels({ ...ground, options: { ...options, iterations } }, tasks, above, seed, `-round-${round}`);
@@ -100,11 +100,13 @@ async function growOverlapping(
       continue;
     }
     const frozen = overlap.update === 'ranker-only' ? matcher : [];
-    // This thread has little to do while the others train.
-    const [trained, senses] = await Promise.all([
+    const start = arena.next;
+    // This thread has little to do while the others train. Senses come first: they keep their room till the end.
+    const [senses, trained] = await Promise.all([
+      findSenses(arena, placed, byLabel, reached, leaves, overlap.examples, context.signal),
       grow(tasks.slice(frozen.length), frozen, round),
-      findSenses(x, byLabel, reached, leaves, overlap.examples, context.signal),
     ]);
+    arena.release(start);
     const grown = [...frozen, ...trained];
     return { levels: grown.with(last, { ...grown[last], shape: leaves }), senses };
   }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { Arena, createMemory } from '../../kernels/wasm.ts';
 import { type Csr, CsrBuilder, type Pattern } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
+import { placeMatrix } from './chain.ts';
 import { type Chunk, joinChunks, type Level } from './level.ts';
 import {
   describeSenses,
@@ -57,20 +59,25 @@ const reached: Pattern = {
   indices: Uint32Array.of(0, 1, 0, 1, 0, 1, 0, 1),
 };
 
+function sensesOf(features: Csr, ...rest: [Pattern, Pattern, Pattern, number]) {
+  const arena = new Arena(createMemory(1 << 16, true));
+  return findSenses(arena, placeMatrix(arena, features), ...rest);
+}
+
 describe('the senses of a label', () => {
   it('draw each row to the copy the beam prefers, and keep the rows the copy is surest of', async () => {
-    const record = await findSenses(x, byLabel, reached, shape, 2);
+    const record = await sensesOf(x, byLabel, reached, shape, 2);
     expect([...record.labels]).toEqual([0]);
     expect([...record.copies]).toEqual([0, 2]);
     expect([...record.rows]).toEqual([3, 2]);
     expect([...record.exampleStart]).toEqual([0, 2, 4]);
     expect([...record.examples]).toEqual([2, 0, 4, 3]);
-    expect((await findSenses(x, byLabel, reached, shape, 0)).examples).toHaveLength(0);
+    expect((await sensesOf(x, byLabel, reached, shape, 0)).examples).toHaveLength(0);
   });
 
   it('are told by their words, their neighbours, their share and their texts', async () => {
     const { records, texts } = keepTexts(
-      [await findSenses(x, byLabel, reached, shape, 1)],
+      [await sensesOf(x, byLabel, reached, shape, 1)],
       (row) => `text ${row}`,
     );
     const [first, second] = describeSenses(0, 4, leaves, records[0], texts, 5);
@@ -89,7 +96,7 @@ describe('the senses of a label', () => {
   });
 
   it('are one where a label has one place', async () => {
-    const record = await findSenses(x, byLabel, reached, shape, 1);
+    const record = await sensesOf(x, byLabel, reached, shape, 1);
     const [only, ...others] = describeSenses(2, 0, leaves, record, [], 5);
     expect(others).toEqual([]);
     expect(only).toMatchObject({ cluster: 1, share: 1, examples: [] });
@@ -115,7 +122,7 @@ describe('the senses of a label', () => {
         indices: all,
       };
       const features = { ...rows.csr(7) };
-      return (await findSenses(features, own, near.pattern(2), shape, 0)).apart[0];
+      return (await sensesOf(features, own, near.pattern(2), shape, 0)).apart[0];
     };
     expect(await apart(400, 0)).toBeGreaterThan(0.95);
     expect(await apart(400, 1)).toBeLessThan(0.05);
@@ -126,7 +133,7 @@ describe('the senses of a label', () => {
   });
 
   it('survive saving, with every text once and no longer than 200 characters', async () => {
-    const record = await findSenses(x, byLabel, reached, shape, 2);
+    const record = await sensesOf(x, byLabel, reached, shape, 2);
     const long = `${'näyttö '.repeat(40)}\u{1f33c}`;
     const { records, texts } = keepTexts([record, record], (row) => (row === 0 ? long : `😀 ${row}`));
     expect(texts).toHaveLength(4);

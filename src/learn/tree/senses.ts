@@ -1,9 +1,12 @@
 // What the copies of a label in an overlapping tree stand for: which training rows each of them draws, how far apart
 // these are, their words and the labels beside them. Found while training, read from saved models.
-import { type Csr, CsrBuilder, type Pattern, rowIndices, selectRows, transpose } from '../../math/csr.ts';
+import type { Arena } from '../../kernels/wasm.ts';
+import { CsrBuilder, type Pattern, rowIndices, selectRows, transpose } from '../../math/csr.ts';
 import { type Tensors, vector } from '../../parts.ts';
 import { breathe, checkCancelled } from '../../progress.ts';
 import type { Sense } from '../learner.ts';
+import type { Placed } from './chain.ts';
+import { mostWords, openGroups } from './groups.ts';
 import type { Level } from './level.ts';
 
 /** What one tree keeps of its training rows, for labels with several copies and enough rows only. */
@@ -25,24 +28,20 @@ export interface SenseRecord {
   examples: Uint32Array;
 }
 
-/** Words kept for each copy. */
-const mostWords = 8;
-/** The distance of two copies counts half where the smaller one draws so many rows, and less where fewer. */
-const fewRows = 10;
 /** Labels with fewer rows have no senses worth telling. */
 const minRows = 5;
-/** Of more rows than this a copy is known by some, evenly taken. */
-const enoughRows = 64;
 const labelsPerBreath = 64;
 
 /**
  * Deals the rows of every label with several copies out to them: a row goes to the copy whose cluster comes first in
  * `reached` (rows x clusters, best first), and to none where the beam reaches none of them. The words and the typical
  * rows of a copy are told from its rows, not from its weights: these only tell it from the other labels of its
- * cluster, so that words of the other senses weigh most in them.
+ * cluster, so that words of the other senses weigh most in them. `x` is in the arena, where room is taken before
+ * anything is awaited.
  */
 export async function findSenses(
-  x: Csr,
+  arena: Arena,
+  x: Placed,
   byLabel: Pattern,
   reached: Pattern,
   leaves: Pattern,
@@ -59,7 +58,7 @@ export async function findSenses(
   const [weights, elsewhere] = [new CsrBuilder('values'), new CsrBuilder('values')];
   const examples = new CsrBuilder('binary');
   const [places, counts]: number[][] = [[], []];
-  const groups = new Groups(x, mostCopies);
+  const tell = await openGroups(arena, x, mostCopies, mostExamples);
   /** For the label at hand: one more than the number of its copy in each cluster. */
   const copyIn = new Uint32Array(leaves.rows);
   for (const [i, label] of labels.entries()) {
@@ -79,7 +78,7 @@ export async function findSenses(
       if (q < reached.indptr[row + 1]) parts[copyIn[reached.indices[q]] - 1].push(row);
     }
     for (const cluster of clusters) copyIn[cluster] = 0;
-    const told = groups.tell(parts, mostExamples);
+    const told = tell(parts);
     apart[i] = told.apart;
     clusters.forEach((cluster, k) => {
       places.push(leaves.indptr[cluster] + rowIndices(leaves, cluster).indexOf(label));
@@ -112,166 +111,6 @@ export async function findSenses(
     exampleStart: kept.indptr,
     examples: kept.indices,
   };
-}
-
-function someOf(rows: number[]): number[] {
-  if (rows.length <= enoughRows) return rows;
-  return Array.from({ length: enoughRows }, (_, i) => rows[Math.floor((i * rows.length) / enoughRows)]);
-}
-
-/** What groups of rows, those that a label's copies draw, have each to itself. */
-interface Told {
-  apart: number;
-  /** Words that tell each group from the others, with their mean values. */
-  words: Sense['words'][];
-  /** Rows of each that have most of such words. */
-  examples: number[][];
-}
-
-/** Compares groups of rows. The rows of every label pass here: long loops over as few arrays as possible. */
-class Groups {
-  readonly #x: Csr;
-  readonly #most: number;
-  /** Of each feature, beside one another for all groups: the sums of their rows, zero between labels. */
-  readonly #sums: Float32Array;
-  /** The same: how much more it is in the group than in any other; up to date for features of the label at hand. */
-  readonly #telling: Float32Array;
-  /** Features of the label at hand, each marked as seen with the label's number. */
-  readonly #found: Uint32Array;
-  readonly #seen: Uint32Array;
-  #number = 0;
-
-  constructor(x: Csr, most: number) {
-    this.#x = x;
-    this.#most = most;
-    this.#sums = new Float32Array(x.cols * most);
-    this.#telling = new Float32Array(x.cols * most);
-    this.#found = new Uint32Array(x.cols);
-    this.#seen = new Uint32Array(x.cols);
-  }
-
-  tell(drawn: number[][], mostExamples: number): Told {
-    const groups = drawn.map(someOf);
-    const features = this.#add(groups);
-    const shares = groups.map((rows) => 1 / Math.max(1, rows.length));
-    const { products, telling } = this.#compare(shares, features);
-    const words = telling.map((few, g) =>
-      few.best.map(({ item: feature, score }) => {
-        const weight = this.#sums[feature * this.#most + g] * shares[g];
-        return { feature, weight, elsewhere: weight - score };
-      }),
-    );
-    const examples = groups.map((rows, g) => this.#examples(rows, g, mostExamples));
-    this.#clear(features, groups.length);
-    return { apart: farthest(drawn, groups, products), words, examples };
-  }
-
-  /** Sums up the rows of each group; returns the features they have. */
-  #add(groups: number[][]): Uint32Array {
-    const { indptr, indices, values } = this.#x;
-    const [most, sums, found, seen, number] = [
-      this.#most,
-      this.#sums,
-      this.#found,
-      this.#seen,
-      ++this.#number,
-    ];
-    let size = 0;
-    for (let g = 0; g < groups.length; g++) {
-      for (const row of groups[g]) {
-        for (let p = indptr[row]; p < indptr[row + 1]; p++) {
-          const feature = indices[p];
-          sums[feature * most + g] += values[p];
-          if (seen[feature] === number) continue;
-          seen[feature] = number;
-          found[size++] = feature;
-        }
-      }
-    }
-    return found.subarray(0, size);
-  }
-
-  #clear(features: Uint32Array, groups: number): void {
-    for (let i = 0; i < features.length; i++)
-      for (let g = 0; g < groups; g++) this.#sums[features[i] * this.#most + g] = 0;
-  }
-
-  /** What tells most of each group; and, groups x groups, the sums of the cosines of all pairs of rows. */
-  #compare(shares: number[], features: Uint32Array): { telling: Few[]; products: Float64Array } {
-    const [most, sums, telling, n] = [this.#most, this.#sums, this.#telling, shares.length];
-    const few = shares.map(() => new Few(mostWords, 0));
-    const products = new Float64Array(n * n);
-    for (let i = 0; i < features.length; i++) {
-      const at = features[i] * most;
-      for (let a = 0; a < n; a++) {
-        let elsewhere = 0;
-        for (let b = 0; b < n; b++) {
-          products[a * n + b] += sums[at + a] * sums[at + b];
-          if (b !== a && sums[at + b] * shares[b] > elsewhere) elsewhere = sums[at + b] * shares[b];
-        }
-        const more = sums[at + a] * shares[a] - elsewhere;
-        telling[at + a] = more;
-        if (more > few[a].least) few[a].add(features[i], more);
-      }
-    }
-    return { telling: few, products };
-  }
-
-  #examples(rows: number[], group: number, most: number): number[] {
-    const { indptr, indices, values } = this.#x;
-    const few = new Few(most, Number.NEGATIVE_INFINITY);
-    for (let i = 0; i < rows.length; i++) {
-      let sum = 0;
-      for (let p = indptr[rows[i]]; p < indptr[rows[i] + 1]; p++)
-        sum += values[p] * this.#telling[indices[p] * this.#most + group];
-      if (sum > few.least) few.add(rows[i], sum);
-    }
-    return few.best.map(({ item }) => item);
-  }
-}
-
-/** The few best of many, which come one by one; of equals the first. */
-class Few {
-  /** What a score must be above. */
-  least: number;
-  readonly #most: number;
-  readonly best: { item: number; score: number }[] = [];
-
-  constructor(most: number, least: number) {
-    this.#most = most;
-    this.least = most > 0 ? least : Number.POSITIVE_INFINITY;
-  }
-
-  add(item: number, score: number): void {
-    const kept = this.best;
-    let at = kept.length;
-    while (at > 0 && score > kept[at - 1].score) at--;
-    kept.splice(at, 0, { item, score });
-    if (kept.length > this.#most) kept.pop();
-    if (kept.length === this.#most) this.least = kept[this.#most - 1].score;
-  }
-}
-
-/**
- * For the two groups that differ most: one minus the mean cosine of pairs across them over that of pairs within
- * them, which is 0 for two random halves of the same rows however few they are; then less where a copy draws few.
- * `groups` are the rows that were compared, some of those drawn.
- */
-function farthest(drawn: number[][], groups: number[][], products: Float64Array): number {
-  const count = groups.length;
-  let most = 0;
-  for (let a = 0; a < count; a++) {
-    for (let b = 0; b < a; b++) {
-      const [n, m] = [groups[a].length, groups[b].length];
-      const within = products[a * count + a] - n + products[b * count + b] - m;
-      if (Math.min(n, m) === 0 || within <= 0) continue;
-      const alike = products[a * count + b] / (n * m) / (within / (n * (n - 1) + m * (m - 1)));
-      const fewer = Math.min(drawn[a].length, drawn[b].length);
-      const trust = fewer / (fewer + fewRows);
-      most = Math.max(most, trust * Math.min(1, 1 - alike));
-    }
-  }
-  return most;
 }
 
 /** What a model knows of the senses of a label in one of its trees. `texts` are what the record's examples number. */
