@@ -1,12 +1,15 @@
 // The real data sets of the experiments by name, from a folder that is not part of the project: train and test rows
 // with their features made. WordNet needs no folder.
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import type * as datasets from '../src/data/dataset.ts';
 import type * as formats from '../src/data/formats.ts';
 import type * as labelling from '../src/data/labels.ts';
 import type * as splits from '../src/data/split.ts';
 import type * as wordnet from '../src/data/wordnet.ts';
+import type * as naming from '../src/learn/label-names.ts';
 import type { TrainingSet } from '../src/learn/learner.ts';
 import type * as preparing from '../src/learn/preparation.ts';
 import type * as options from '../src/options.ts';
@@ -20,7 +23,8 @@ const [{ selectSamples }, { readDataset }, { readLabels }, { splitRows }, { read
     built<typeof splits>('data/split.js'),
     built<typeof wordnet>('data/wordnet.js'),
   ]);
-const [{ Preparation, preparationOptions }, { parseOptions }] = await Promise.all([
+const [{ nameFeatures }, { Preparation, preparationOptions }, { parseOptions }] = await Promise.all([
+  built<typeof naming>('learn/label-names.js'),
   built<typeof preparing>('learn/preparation.js'),
   built<typeof options>('options.js'),
 ]);
@@ -65,7 +69,13 @@ export function split(whole: datasets.Dataset): Parts {
 }
 
 const sources: Record<string, Open<Parts>> = {
-  'yso-titles-l3': twoFiles((part) => `yso-titles-l3/${part}.txt.gz`),
+  'yso-titles-l3': async (folder) => {
+    const at = join(folder, 'yso-titles-l3');
+    const { train, test } = await twoFiles((part) => join('yso-titles-l3', `${part}.txt.gz`))(folder);
+    const words = gunzipSync(await readFile(join(at, 'features.txt.gz'))).toString();
+    const described = await named(train, join(at, 'labels.txt.gz'));
+    return { train: { ...described, featureNames: words.trimEnd().split('\n') }, test };
+  },
   wordnet: async () => split(await wholes.wordnet()),
   'cve-libraries': async (folder) => split(await wholes['cve-libraries'](folder)),
   rcv1sub: async (folder) => split(await wholes.rcv1sub(folder)),
@@ -98,21 +108,24 @@ export async function openSet(name: string, folder: string): Promise<RealSet | u
 async function featured(name: string, { train, test }: Parts): Promise<RealSet> {
   const labels = { ...test.labels, cols: train.labels.cols };
   if (test.vocabulary !== train.vocabulary) checkSameLabels(name, train, test);
+  const context = { seed: 1, threads: 1, progress: () => {} };
   if (train.features && test.features) {
     const cols = train.features.sparse?.cols ?? 0;
     const sparse = test.features.sparse && { ...test.features.sparse, cols };
     return {
       name,
-      train: { ...train, features: train.features },
+      train: {
+        ...train,
+        features: train.features,
+        nameFeatures: await nameFeatures(train, undefined, context),
+      },
       test: { ...test, labels, features: { ...test.features, sparse } },
     };
   }
-  const context = { seed: 1, threads: 1, progress: () => {} };
   const { preparation, features } = await Preparation.fit(train, parseOptions(preparationOptions), context);
-  const nameFeatures = await preparation.ofNames(train.vocabulary, context);
   return {
     name,
-    train: { ...train, features, nameFeatures },
+    train: { ...train, features, nameFeatures: await nameFeatures(train, preparation.vectoriser, context) },
     test: { ...test, labels, features: await preparation.apply(test, context) },
   };
 }

@@ -1,9 +1,8 @@
 // From what users have to what learners take: texts become TF-IDF rows, and vectors if an encoder is given; dense columns
 // get one scale. Learned from the training data, saved with the model, applied to every input.
 import type { Dataset, Features } from '../data/dataset.ts';
-import type { Label, Vocabulary } from '../data/vocabulary.ts';
 import { badInput } from '../errors.ts';
-import type { Csr, Pattern } from '../math/csr.ts';
+import type { Pattern } from '../math/csr.ts';
 import { type Dense, joinColumns } from '../math/dense.ts';
 import { choice, flag, type OptionTable, parseOptions } from '../options.ts';
 import {
@@ -18,6 +17,7 @@ import type { Context } from '../progress.ts';
 import { splitSentences } from '../text/sentences.ts';
 import { textOptions, Vectoriser } from '../text/vectoriser.ts';
 import type { Embedder, EmbedderConfig } from './encode/embedder.ts';
+import { nameFeatures } from './label-names.ts';
 import type { TrainingSet } from './learner.ts';
 import { fitScaling, type Scaling, standardise } from './scaling.ts';
 
@@ -149,11 +149,6 @@ export class Preparation {
     return { sparse, ...(await this.#withVectors(dense, pieces.texts, running)), bags: pieces.bags };
   }
 
-  /** What the names of labels would have as texts, empty rows where there is none; undefined where inputs are no texts. */
-  async ofNames(vocabulary: Vocabulary, running: Running): Promise<Csr | undefined> {
-    return this.vectoriser?.transform(Array.from(vocabulary, nameOf), running);
-  }
-
   async save(parts: PartWriter): Promise<Json> {
     if (this.#scaling) {
       const { mean, scale } = this.#scaling;
@@ -230,16 +225,11 @@ export async function imputedSet(
   impute: (set: TrainingSet) => Promise<TrainingSet>,
   context: Context,
 ): Promise<TrainingSet> {
-  if (!preparation.plainText)
-    return impute({ ...set, nameFeatures: await preparation.ofNames(set.vocabulary, context) });
-  const made = await Preparation.fit(set, parseOptions(preparationOptions), context);
-  const nameFeatures = await made.preparation.ofNames(set.vocabulary, context);
-  const imputed = await impute({ ...set, features: made.features, nameFeatures });
+  const made = preparation.plainText
+    ? await Preparation.fit(set, parseOptions(preparationOptions), context)
+    : { preparation, features: set.features };
+  const names = await nameFeatures(set, made.preparation.vectoriser, context);
+  const imputed = await impute({ ...set, features: made.features, nameFeatures: names });
+  if (!preparation.plainText) return imputed;
   return { ...imputed, features: { texts: imputed.texts } };
-}
-
-/** An id is a name where it is made of words: of letters, that is, and no address. */
-function nameOf({ id, name, altNames = [] }: Label): string {
-  if (name) return [name, ...altNames].join(' ');
-  return /\d|:\/\//.test(id) ? '' : id;
 }

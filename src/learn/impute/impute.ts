@@ -7,6 +7,7 @@ import type { Csr, Pattern } from '../../math/csr.ts';
 import { choice, flag, integer, number, type OptionsOf, parseOptions } from '../../options.ts';
 import { type Context, quiet } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
+import { nameFeatures } from '../label-names.ts';
 import type { TrainingSet } from '../learner.ts';
 import { Preparation, preparationOptions } from '../preparation.ts';
 import { type Assignment, chooseBest, chosenLabels } from './assignment.ts';
@@ -38,7 +39,10 @@ export const imputeOptions = {
   ),
   dropUnlabelled: flag(false, 'leave out instances that get no label; otherwise they are negatives for all'),
   rounds: integer(4, 'how often at most classifiers choose anew in eagle-plus', { min: 0 }),
-  names: flag(true, 'for eagle-plus, the names of labels are examples of them, where texts are imputed'),
+  names: flag(
+    true,
+    'for eagle-plus, the names of labels are examples of them, where inputs are texts or columns named by words',
+  ),
 };
 export type ImputeOptions = OptionsOf<typeof imputeOptions>;
 
@@ -88,8 +92,8 @@ export async function imputeDataset(
   const context = { seed: 1, threads: 1, progress: quiet, ...running };
   const o = parseOptions(imputeOptions, options);
   const { preparation, features } = await Preparation.fit(dataset, parseOptions(preparationOptions), context);
-  const nameFeatures = await preparation.ofNames(dataset.vocabulary, context);
-  const imputed = await imputeSet({ ...dataset, features, nameFeatures }, grouped, o, context);
+  const names = await nameFeatures(dataset, preparation.vectoriser, context);
+  const imputed = await imputeSet({ ...dataset, features, nameFeatures: names }, grouped, o, context);
   const labelled = { ...dataset, labels: imputed.labels };
   return { ...imputed, dataset: imputed.kept ? selectSamples(labelled, imputed.kept) : labelled };
 }
