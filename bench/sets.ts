@@ -79,8 +79,8 @@ const sources: Record<string, Open<Parts>> = {
   wordnet: async () => split(await wholes.wordnet()),
   'cve-libraries': async (folder) => split(await wholes['cve-libraries'](folder)),
   rcv1sub: async (folder) => split(await wholes.rcv1sub(folder)),
-  delicious: twoFiles((part) => `delicious/delicious-${part}.arff.gz`),
-  bibtex: twoFiles((part) => `bibtex/bibtex-${part}.arff.gz`),
+  delicious: tagged('delicious'),
+  bibtex: tagged('bibtex'),
 };
 
 export const setNames = Object.keys(sources);
@@ -91,6 +91,16 @@ function twoFiles(file: (part: string) => string): Open<Parts> {
       ['train', 'test'].map((part) => readDataset(join(folder, file(part)))),
     );
     return { train, test };
+  };
+}
+
+/** Labels are called TAG_ and a word, columns by words. */
+function tagged(name: string): Open<Parts> {
+  return async (folder) => {
+    const parts = await twoFiles((part) => join(name, `${name}-${part}.arff.gz`))(folder);
+    const { vocabulary } = parts.train;
+    vocabulary.describe(Array.from(vocabulary, ({ id }) => ({ id, name: id.replace(/^TAG_/, '') })));
+    return parts;
   };
 }
 

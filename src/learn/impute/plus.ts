@@ -1,6 +1,6 @@
 // Beyond the paper (`eagle-plus`): rare features weigh more, the mean is subtracted, classifiers choose anew in groups
 // they have not seen, knowing members by their other labels and labels by their names, and the labels of a group compete
-// for its members.
+// for its members; those of frequent labels are drawn.
 import type { Groups } from '../../data/group.ts';
 import {
   type Csr,
@@ -12,9 +12,11 @@ import {
   rowValues,
   unitRows,
 } from '../../math/csr.ts';
+import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
 import { type Assignment, chooseBest, chosenLabels, type Scores } from './assignment.ts';
 import { compete } from './compete.ts';
+import { drawFrequent } from './draw.ts';
 import { scoreNearest } from './grlr.ts';
 import { firstPairs, type Names, withNames } from './names.ts';
 import { refine } from './refine.ts';
@@ -63,7 +65,9 @@ export async function assignPlus(
     assigned = next;
     if (changed < stable) break;
   }
-  return firstPairs(assigned, nnz(given.labels));
+  const random = new Random(context.seed, 'draw members');
+  const last = rounds === 0 ? assigned : drawFrequent(groups, assigned, x.cols, random);
+  return firstPairs(last, nnz(given.labels));
 }
 
 /** Makes `found` the mean of itself and of the rounds before it. */

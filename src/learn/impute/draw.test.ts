@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { CsrBuilder } from '../../math/csr.ts';
+import { Random } from '../../math/random.ts';
+import { chooseBest } from './assignment.ts';
+import { drawFrequent } from './draw.ts';
+
+/**
+ * Groups that all carry one label so many times, with the same margins of their members; the last carries it once more,
+ * so that it is plain that they count.
+ */
+function alike(count: number, margins: number[], times: number) {
+  const [members, labels] = [new CsrBuilder('binary'), new CsrBuilder('values')];
+  for (let group = 0; group < count; group++) {
+    members.add(margins.map((_, i) => group * margins.length + i));
+    labels.add([0], [group === count - 1 ? times + 1 : times]);
+  }
+  const groups = { members: members.pattern(count * margins.length), labels: labels.csr(1) };
+  const offsets = Uint32Array.from({ length: count + 1 }, (_, group) => group * margins.length);
+  const scores = { offsets, values: Float32Array.from(Array.from({ length: count }, () => margins).flat()) };
+  return { groups, assignment: { scores, chosen: chooseBest(groups, scores, 'top-r') } };
+}
+
+const shareOf = (chosen: Uint8Array, place: number, size: number) =>
+  chosen.filter((_, i) => i % size === place).reduce((sum, mark) => sum + mark, 0) / (chosen.length / size);
+
+describe('members of frequent labels', () => {
+  it('are drawn with odds by their margins', () => {
+    const { groups, assignment } = alike(20000, [0.5, 0, -0.5], 1);
+    const { chosen, scores } = drawFrequent(groups, assignment, 10, new Random(1, 'test'));
+    // Probabilities 3/4, 1/2, 1/4: odds 3, 1 and 1/3.
+    for (const [place, odds] of [3, 1, 1 / 3].entries())
+      expect(Math.abs(shareOf(chosen, place, 3) - odds / (13 / 3))).toBeLessThan(0.015);
+    expect(scores).toBe(assignment.scores);
+  });
+
+  it('are as many as the group carries the label, each once', () => {
+    const { groups, assignment } = alike(500, [0.5, 0.4, -0.5, -2], 3);
+    const { chosen } = drawFrequent(groups, assignment, 10, new Random(2, 'test'));
+    for (let group = 0; group < 499; group++)
+      expect(chosen.subarray(4 * group, 4 * group + 4).reduce((sum, mark) => sum + mark, 0)).toBe(3);
+    expect(shareOf(chosen, 3, 4)).toBeLessThan(shareOf(chosen, 0, 4));
+  });
+
+  it('stay the best where there are no more examples than features', () => {
+    const { groups, assignment } = alike(500, [0.5, 0, -0.5], 1);
+    expect(drawFrequent(groups, assignment, 501, new Random(1, 'test'))).toEqual(assignment);
+  });
+});

@@ -1,0 +1,41 @@
+// Members by chance, the more probable the oftener, for labels that many carry. Where features tell little, the best
+// members of all groups are too much alike: who learns from them alone becomes surer than the truth is. Chance is noise
+// in turn, which a classifier only averages out if it has more examples than features.
+import type { Groups } from '../../data/group.ts';
+import type { Random } from '../../math/random.ts';
+import type { Assignment } from './assignment.ts';
+import { compete } from './compete.ts';
+
+/** Margins are no probabilities beyond this. */
+const surest = 0.98;
+
+/**
+ * What was chosen, but drawn anew for labels that groups carry more often than there are `features`: one member after
+ * the other, each with odds by its margin among those left. Adding noise of the Gumbel distribution to the logarithms
+ * of odds, and taking the best, does just that.
+ */
+export function drawFrequent(
+  groups: Pick<Groups, 'members' | 'labels'>,
+  { scores, chosen }: Assignment,
+  features: number,
+  random: Random,
+): Assignment {
+  const { labels } = groups;
+  const carried = new Float64Array(labels.cols);
+  labels.indices.forEach((label, pair) => {
+    carried[label] += labels.values[pair];
+  });
+  // Groups that do not say how often they carry a label leave open how many to draw.
+  const counted = labels.values.some((count) => count > 1);
+  if (!counted || carried.every((count) => count <= features)) return { scores, chosen };
+  const { offsets } = scores;
+  const values = scores.values.slice();
+  labels.indices.forEach((label, pair) => {
+    if (carried[label] <= features) return;
+    for (let i = offsets[pair]; i < offsets[pair + 1]; i++) {
+      const probability = Math.min(surest, Math.max(1 - surest, (values[i] + 1) / 2));
+      values[i] = Math.log(probability / (1 - probability)) - Math.log(-Math.log(1 - random.uniform()));
+    }
+  });
+  return { scores, chosen: compete(groups, { offsets, values }).chosen };
+}
