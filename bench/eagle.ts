@@ -17,6 +17,8 @@ import { linePlot } from './plot.ts';
 import { percentages } from './precision.ts';
 import { openSet, type RealSet, setNames } from './sets.ts';
 
+const usualMethods = ['baseline', 'eagle-0', 'eagle', 'eagle-plus', 'auto'];
+
 const { positionals, values: flags } = parseArgs({
   allowPositionals: true,
   options: {
@@ -27,7 +29,7 @@ const { positionals, values: flags } = parseArgs({
     /** What is varied, where it is not the usual: sizes g, or noises s. */
     groups: { type: 'string' },
     /** With options where they are not the usual: eagle-plus:rounds=1. */
-    methods: { type: 'string', default: 'baseline,eagle-0,eagle,eagle-plus,auto' },
+    methods: { type: 'string', default: usualMethods.join(',') },
     /** Of the file that is written, where it is not the experiment. */
     name: { type: 'string' },
     merge: { type: 'string', default: 'list' },
@@ -51,6 +53,8 @@ const learner = await findLearner(flags.learner);
 const threads = Number(flags.threads);
 const seeds = flags.seeds.split(',').map(Number);
 const methods = flags.methods.split(',');
+/** Of a table: with those of earlier runs. */
+const columns = [...new Set(['oracle', ...usualMethods, ...methods])];
 
 /** Halvings that leave about `size` rows to a group. */
 const depthFor = (rows: number, size: number) => Math.max(0, Math.round(Math.log2(rows / size)));
@@ -175,7 +179,7 @@ function say({ set, groups, method, figures, chosen }: EagleRow): void {
 function lostPlot(set: string, rows: EagleRow[]): string {
   const own = rows.filter((row) => row.set === set && row.merge === 'list' && row.groups !== 'none');
   const values = [...new Set(own.map((row) => row.groups))];
-  const curves = methods.map((method) => ({
+  const curves = columns.slice(1).map((method) => ({
     name: method,
     points: own
       .filter((row) => row.method === method)
@@ -194,7 +198,7 @@ const order = (row: EagleRow) => [
   setNames.indexOf(row.set),
   row.merge === 'list' ? 0 : 1,
   row.groups === 'none' ? -1 : Number(row.groups),
-  ['oracle', ...methods].indexOf(row.method),
+  columns.indexOf(row.method),
 ];
 const byOrder = (a: EagleRow, b: EagleRow) => {
   const [left, right] = [order(a), order(b)];
