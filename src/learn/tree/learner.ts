@@ -40,7 +40,7 @@ const options = {
   epsilon: number(0.2, 'stop when the projected gradients differ by less than this', { min: 1e-12 }),
   iterations: integer(
     0,
-    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 4 or 5, and 10 for frequent labels',
+    'passes over the rows at most; 0: the preset (xr-linear 100, parabel 20), with overlap 4 or 5, up to 10 for frequent labels',
     {
       min: 0,
     },
@@ -111,9 +111,9 @@ const manyLeaves = 40;
  * row.
  */
 const withOverlap = {
-  passes: { draft: 3, above: 5, frequent: 10 },
-  few: { rare: 5, step: 1, beam: 10 },
-  many: { rare: 4, step: 2, beam: 8 },
+  passes: { draft: 3, above: 5, most: 10 },
+  few: { least: 5, step: 1, beam: 10 },
+  many: { least: 4, step: 2, beam: 8 },
 };
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
@@ -128,10 +128,10 @@ function settleOverlap(o: Options, beam: number, isLarge: boolean): Overlap | un
         },
       );
     const values = own.map(([name, value]) => [name.slice(prefix.length), value]);
-    const { rare, step } = isLarge ? withOverlap.many : withOverlap.few;
-    const { above, frequent, draft } = withOverlap.passes;
-    const most = (passes: number) => o.iterations || passes;
-    const passes = { above: most(above), labels: { frequent: most(frequent), rare: most(rare) } };
+    const { least, step } = isLarge ? withOverlap.many : withOverlap.few;
+    const { above, most, draft } = withOverlap.passes;
+    const given = (passes: number) => o.iterations || passes;
+    const passes = { above: given(above), labels: { least: given(least), most: given(most) } };
     const enough = isLarge ? Math.min(beam, 2 * o['overlap.lambda'] + 1) : beam;
     const first = { step, passes: Math.min(passes.above, draft), beam: enough };
     const whole = { step: 1, passes: passes.above, beam };

@@ -76,12 +76,14 @@ export interface LevelTask {
   passes?: Passes;
 }
 
-/** Children that many rows carry take longer to learn. Eight are learnt together: the first decides. */
+/**
+ * Children that more rows carry take longer to learn: one more pass for twice as many, within these bounds. Eight are
+ * learnt together: the first decides.
+ */
 export interface Passes {
-  frequent: number;
-  rare: number;
+  least: number;
+  most: number;
 }
-const frequentRows = 200;
 
 /** The weights of all given levels; `x` is in the arena already, its `indptr` also here. */
 export async function trainLevels(
@@ -114,7 +116,7 @@ export async function trainLevels(
   };
   const own = jobs.reduce((most, { bytes }) => Math.max(most, bytes), 0);
   const scratchBytes = align(x.cols * 4) + own;
-  const usual = { frequent: options.iterations, rare: options.iterations };
+  const usual = { least: options.iterations, most: options.iterations };
   const setup: SolveSetup = {
     memory: arena.memory,
     x,
@@ -276,8 +278,9 @@ export const prepareSolve: Prepare<SolveSetup, SolveJob, Chunk> = async (setup) 
       const { indptr, indices } = task.positives;
       const marked = [rows.address, rows.length, at.signs, copy.localRow] as const;
       kernels.markPositives(...marked, labels, used, indptr, indices);
-      const often = between(task.positives, u32(labels, 1)[0]).length >= frequentRows;
-      const passes = often ? task.passes.frequent : task.passes.rare;
+      const carriers = between(task.positives, u32(labels, 1)[0]).length;
+      const { least, most } = task.passes;
+      const passes = Math.min(most, Math.max(least, Math.round(Math.log2(carriers))));
       const draw = new Random(seed, 'solve', task.depth, job.cluster, job.group + g).uint32();
       const weights = at.weights + g * groupBytes;
       (hinge ? solveHinge : solveLogistic)(
