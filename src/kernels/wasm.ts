@@ -143,6 +143,7 @@ export interface Kernels {
     iterations: number,
     step: number,
   ): void;
+  clearSums(places: number, ends: number, entries: number, sums: number, others: number): void;
   keepScores(
     count: number,
     firsts: number,

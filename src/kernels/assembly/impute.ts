@@ -116,7 +116,7 @@ export function shareWeights(count: u32, firsts: usize, weights: usize, shares: 
 /**
  * The direction is the sum of the places' rows times their `shares`: writes its dot products with the centred rows, and
  * returns its length, 0 where the rows cancel out. `meanSquare` is the mean's dot product with itself. `sums` are zero on
- * entry and on return.
+ * entry; what is left in them is the caller's to clear, unless the rows cancel out.
  */
 export function startDirection(
   places: u32,
@@ -138,9 +138,11 @@ export function startDirection(
     }
   }
   multiplySums(places, ends, entries, means, meanSquare, sums, shares, dots);
-  clearSums(entries, entry, sums);
   const length = lengthOfSum(places, shares, dots);
-  if (length === 0) return 0;
+  if (length === 0) {
+    clearSums(places, ends, entries, sums, sums);
+    return 0;
+  }
   for (let i: u32 = 0; i < places; i++) store<f64>(dots + (i << 3), load<f64>(dots + (i << 3)) / length);
   return length;
 }
@@ -148,7 +150,7 @@ export function startDirection(
 /**
  * `iterations` steps of the direction towards the sum of the groups' nearest members, each group times its weight.
  * `shares` becomes the weights of the nearest; `pulls` has 8 bytes per place, `nearest` 4 per group. `sums` are zero on
- * entry and on return.
+ * entry; what is left in them is the caller's to clear.
  */
 export function turnDirection(
   places: u32,
@@ -210,7 +212,6 @@ export function turnDirection(
       scale *= shrink;
     } while (--left > 0 && pull <= bound);
   }
-  clearSums(entries, entries + load<u32>(ends + ((places - 1) << 2)), sums);
 }
 
 /** How much of the sum can be added to the direction before another member becomes the nearest of its group. */
@@ -298,8 +299,14 @@ function turn(
   return moved;
 }
 
-function clearSums(entries: usize, end: usize, sums: usize): void {
-  for (let p = entries; p < end; p += 8) store<f64>(sums + load<u32>(p), 0);
+/** Sets both sums to zero again wherever a place has an entry. */
+export function clearSums(places: u32, ends: usize, entries: usize, sums: usize, others: usize): void {
+  const end = entries + load<u32>(ends + ((places - 1) << 2));
+  for (let p = entries; p < end; p += 8) {
+    const offset = load<u32>(p);
+    store<f64>(sums + offset, 0);
+    store<f64>(others + offset, 0);
+  }
 }
 
 /** 0 where the rows of the sum cancel out. */

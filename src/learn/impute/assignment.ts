@@ -100,37 +100,44 @@ export function chosenLabels(
   { members, labels }: Pick<Groups, 'members' | 'labels'>,
   { scores: { offsets }, chosen }: Assignment,
 ): Pattern {
-  let size = 0;
-  for (let i = 0; i < chosen.length; i++) size += chosen[i];
-  const [rows, columns] = [new Uint32Array(size), new Uint32Array(size)];
   const indptr = new Uint32Array(members.cols + 1);
-  let found = 0;
-  for (let group = 0; group < labels.rows; group++) {
-    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
-      const shift = members.indptr[group] - offsets[pair];
-      for (let i = offsets[pair]; i < offsets[pair + 1]; i++) {
-        if (chosen[i] === 0) continue;
-        const row = members.indices[i + shift];
-        rows[found] = row;
-        columns[found++] = labels.indices[pair];
-        indptr[row + 1]++;
+  const next = indptr.subarray(1);
+  let indices = new Uint32Array(0);
+  // Once to count, and once to fill from where each row begins.
+  for (const fills of [false, true]) {
+    for (let group = 0; group < labels.rows; group++) {
+      for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
+        const label = labels.indices[pair];
+        const shift = members.indptr[group] - offsets[pair];
+        for (let i = offsets[pair]; i < offsets[pair + 1]; i++) {
+          if (chosen[i] === 0) continue;
+          const row = members.indices[i + shift];
+          if (fills) indices[next[row]] = label;
+          next[row]++;
+        }
       }
     }
+    if (fills) break;
+    for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
+    indices = new Uint32Array(indptr[members.cols]);
+    // What a row begins with moves on to its end, where the next begins.
+    indptr.copyWithin(1, 0, members.cols);
+    indptr[0] = 0;
   }
-  for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
-  const next = indptr.slice();
-  const indices = new Uint32Array(size);
-  for (let i = 0; i < size; i++) indices[next[rows[i]]++] = columns[i];
   return sortedOnce({ rows: members.cols, cols: labels.cols, indptr, indices });
 }
 
 /** A row in several groups has labels of each: brings them in order, each once. */
 function sortedOnce(m: Pattern): Pattern {
+  const ascends = (row: number) => {
+    for (let p = m.indptr[row] + 1; p < m.indptr[row + 1]; p++)
+      if (m.indices[p] <= m.indices[p - 1]) return false;
+    return true;
+  };
+  let row = 0;
+  while (row < m.rows && ascends(row)) row++;
+  if (row === m.rows) return m;
   const sorted = new CsrBuilder('binary');
-  for (let row = 0; row < m.rows; row++) {
-    const columns = rowIndices(m, row).sort();
-    const ascends = columns.every((column, i) => i === 0 || column > columns[i - 1]);
-    sorted.add(ascends ? columns : [...new Set(columns)]);
-  }
+  for (row = 0; row < m.rows; row++) sorted.add([...new Set(rowIndices(m, row).sort())]);
   return sorted.pattern(m.cols);
 }

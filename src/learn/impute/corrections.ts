@@ -14,7 +14,9 @@ export interface Correction {
 }
 
 /** Corrected pairs leave their group; each member named becomes a group of its own, at the end. */
-export function pinGroups({ names, members, labels }: Groups, corrections: readonly Correction[]): Groups {
+export function pinGroups(groups: Groups, corrections: readonly Correction[]): Groups {
+  if (corrections.length === 0) return groups;
+  const { names, members, labels } = groups;
   const pinned = new Set(corrections.map(({ group, label }) => `${group} ${label}`));
   const [allMembers, left] = [new CsrBuilder('binary'), new CsrBuilder('values')];
   for (let group = 0; group < members.rows; group++) {

@@ -41,9 +41,11 @@ export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label)
     );
   // Where all members are empty none is nearer than another, and the first is taken.
   if (!found) new Float64Array(memory.buffer, at.dots, places).fill(0);
-  else if (options.iterations > 0) {
-    const turning = [at.sums, at.shares, at.dots, at.pulls, count, at.firsts, weights, at.nearest] as const;
-    kernels.turnDirection(...rows, ...turning, options.iterations, options.step);
+  else {
+    const others = at.sums + 8 * (setup.width + 1);
+    const turning = [others, at.shares, at.dots, at.pulls, count, at.firsts, weights, at.nearest] as const;
+    if (options.iterations > 0) kernels.turnDirection(...rows, ...turning, options.iterations, options.step);
+    kernels.clearSums(places, at.ends, at.entries, at.sums, others);
   }
   keep(kernels, setup, at, label);
 });

@@ -1,7 +1,7 @@
 // Work on one label at a time, on all threads: the members of its groups (its places) are copied side by side for the
 // kernels, and what they choose is collected. What is done with a label is the caller's: grlr.ts, refine.ts.
 import type { Groups } from '../../data/group.ts';
-import { runJobs, type Task } from '../../kernels/pool.ts';
+import { runJobs, startThreads, type Task } from '../../kernels/pool.ts';
 import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
 import { type Csr, columnCounts, nnz, type Pattern } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
@@ -80,6 +80,7 @@ export async function runLabels<O extends PlaceOptions>(
   { chosen, labelFeatures, asked = members.rows, allGroups = false }: Given,
   context: Context,
 ): Promise<Scores> {
+  startThreads(context.threads);
   const pairs = pairsByLabel(labels);
   const offsets = scoreOffsets(members, labels);
   const size = offsets[offsets.length - 1];
@@ -137,7 +138,7 @@ function scratchOf({ width, room }: Pick<Setup<unknown>, 'width' | 'room'>) {
   };
   const offsets = {
     slots: take(width, 4),
-    // Room for four folds of four bytes.
+    // Room for four folds of four bytes, or for two sums of eight.
     sums: take(width + 1, 16),
     // One more: the kernel notes a feature before it knows that it is new.
     ids: take(width + 1, 4),
@@ -278,17 +279,16 @@ function largestLabel({ starts, places, entries }: LabelSizes) {
 }
 
 function labelSizes({ starts, groups }: PairsByLabel, bounds: Uint32Array, indptr: Uint32Array): LabelSizes {
-  const total = (size: (group: number) => number) =>
-    Uint32Array.from({ length: starts.length - 1 }, (_, label) => {
-      let sum = 0;
-      for (let p = starts[label]; p < starts[label + 1]; p++) sum += size(groups[p]);
-      return sum;
-    });
-  return {
-    starts,
-    places: total((group) => bounds[group + 1] - bounds[group]),
-    entries: total((group) => indptr[bounds[group + 1]] - indptr[bounds[group]]),
-  };
+  const labels = starts.length - 1;
+  const [places, entries] = [new Uint32Array(labels), new Uint32Array(labels)];
+  for (let label = 0; label < labels; label++) {
+    for (let p = starts[label]; p < starts[label + 1]; p++) {
+      const [first, last] = [bounds[groups[p]], bounds[groups[p] + 1]];
+      places[label] += last - first;
+      entries[label] += indptr[last] - indptr[first];
+    }
+  }
+  return { starts, places, entries };
 }
 
 /** Consecutive labels with about the same sum of counts in each range. */

@@ -132,7 +132,7 @@ function settleOverlap(o: Options, beam: number, isLarge: boolean): Overlap | un
     const { above, most, draft } = withOverlap.passes;
     const given = (passes: number) => o.iterations || passes;
     const passes = { above: given(above), labels: { least: given(least), most: given(most) } };
-    const enough = isLarge ? Math.min(beam, 2 * o['overlap.lambda'] + 1) : beam;
+    const enough = isLarge ? Math.min(beam, o['overlap.lambda'] + 1) : beam;
     const first = { step, passes: Math.min(passes.above, draft), beam: enough };
     const whole = { step: 1, passes: passes.above, beam };
     return {
