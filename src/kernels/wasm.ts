@@ -90,7 +90,7 @@ export interface Kernels {
     sums: number,
     work: number,
   ): void;
-  copyPlaces(
+  listPlaces(
     groups: number,
     count: number,
     bounds: number,
@@ -98,9 +98,8 @@ export interface Kernels {
     cells: number,
     meanDots: number,
     firsts: number,
-    ends: number,
+    spans: number,
     means: number,
-    entries: number,
   ): void;
   gatherPlaces(
     groups: number,
@@ -118,8 +117,7 @@ export interface Kernels {
   shareWeights(count: number, firsts: number, weights: number, shares: number): void;
   startDirection(
     places: number,
-    ends: number,
-    entries: number,
+    spans: number,
     means: number,
     meanSquare: number,
     sums: number,
@@ -128,8 +126,7 @@ export interface Kernels {
   ): number;
   turnDirection(
     places: number,
-    ends: number,
-    entries: number,
+    spans: number,
     means: number,
     meanSquare: number,
     sums: number,
@@ -143,7 +140,7 @@ export interface Kernels {
     iterations: number,
     step: number,
   ): void;
-  clearSums(places: number, ends: number, entries: number, sums: number, others: number): void;
+  clearSums(places: number, spans: number, sums: number, others: number): void;
   keepScores(
     count: number,
     firsts: number,

@@ -13,11 +13,11 @@ const line: usize = 64;
 const valueBits: u64 = 0xffffffff00000000;
 
 /**
- * Copies the rows of a label's groups side by side, so that whatever follows stays in the cache. `cells` (8 bytes: the
- * offset of the feature's sum, and its value) lie row after row and group after group from `bounds` on. Per place: `ends`
- * of its `entries`, and `means`, its dot product with the mean that is subtracted; `firsts` gets the groups' places.
+ * Lists the places of a label's groups. `cells` (8 bytes: the offset of the feature's sum, and its value) lie row after
+ * row and group after group from `bounds` on. Per place: `spans`, where its cells begin and end (4 bytes each), and
+ * `means`, its dot product with the mean that is subtracted; `firsts` gets the groups' places.
  */
-export function copyPlaces(
+export function listPlaces(
   groups: usize,
   count: u32,
   bounds: usize,
@@ -25,34 +25,30 @@ export function copyPlaces(
   cells: usize,
   meanDots: usize,
   firsts: usize,
-  ends: usize,
+  spans: usize,
   means: usize,
-  entries: usize,
 ): void {
-  let filled: u32 = 0;
   let place: u32 = 0;
   store<u32>(firsts, 0);
   for (let j: u32 = 0; j < count; j++) {
     const group = load<u32>(groups + (j << 2)) << 2;
     const first = load<u32>(bounds + group);
     const rows = load<u32>(bounds + group, 4) - first;
-    const start = load<u32>(indptr + (first << 2)) << 3;
-    const shift = filled - start;
     for (let i: u32 = 0; i < rows; i++) {
-      store<u32>(ends + ((place + i) << 2), (load<u32>(indptr + ((first + i) << 2), 4) << 3) + shift);
+      const span = spans + ((place + i) << 3);
+      const row = indptr + ((first + i) << 2);
+      store<u32>(span, <u32>cells + (load<u32>(row) << 3));
+      store<u32>(span, <u32>cells + (load<u32>(row, 4) << 3), 4);
     }
     memory.copy(means + (place << 3), meanDots + (first << 3), rows << 3);
     place += rows;
-    const end = rows === 0 ? filled : load<u32>(ends + ((place - 1) << 2));
-    memory.copy(entries + filled, cells + start, end - filled);
-    filled = end;
     store<u32>(firsts + (j << 2), place, 4);
   }
 }
 
 /**
- * The same with features numbered as they come, so that their sums lie together: worth it for those who come back often.
- * The feature `hidden` is left out. Returns the number of features. `slots` is zero on entry and on return.
+ * Copies the rows side by side with features numbered as they come, so that their sums lie together: worth it for those
+ * who come back often. Per place: `ends` of its `entries`. The feature `hidden` is left out. Returns the number of features. `slots` is zero on entry and on return.
  */
 export function gatherPlaces(
   groups: usize,
@@ -120,27 +116,18 @@ export function shareWeights(count: u32, firsts: usize, weights: usize, shares: 
  */
 export function startDirection(
   places: u32,
-  ends: usize,
-  entries: usize,
+  spans: usize,
   means: usize,
   meanSquare: f64,
   sums: usize,
   shares: usize,
   dots: usize,
 ): f64 {
-  let entry = entries;
-  for (let i: u32 = 0; i < places; i++) {
-    const share = load<f64>(shares + (i << 3));
-    const end = entries + load<u32>(ends + (i << 2));
-    for (; entry < end; entry += 8) {
-      const sum = sums + load<u32>(entry);
-      store<f64>(sum, load<f64>(sum) + share * <f64>load<f32>(entry, 4));
-    }
-  }
-  multiplySums(places, ends, entries, means, meanSquare, sums, shares, dots);
+  for (let i: u32 = 0; i < places; i++) addCells(spans + (i << 3), load<f64>(shares + (i << 3)), sums);
+  multiplySums(places, spans, means, meanSquare, sums, shares, dots);
   const length = lengthOfSum(places, shares, dots);
   if (length === 0) {
-    clearSums(places, ends, entries, sums, sums);
+    clearSums(places, spans, sums, sums);
     return 0;
   }
   for (let i: u32 = 0; i < places; i++) store<f64>(dots + (i << 3), load<f64>(dots + (i << 3)) / length);
@@ -154,8 +141,7 @@ export function startDirection(
  */
 export function turnDirection(
   places: u32,
-  ends: usize,
-  entries: usize,
+  spans: usize,
   means: usize,
   meanSquare: f64,
   sums: usize,
@@ -178,24 +164,11 @@ export function turnDirection(
   let left = iterations;
   for (;;) {
     agreement = 0;
-    const moved = turn(
-      count,
-      firsts,
-      weights,
-      nearest,
-      ends,
-      entries,
-      sums,
-      shares,
-      dots,
-      pulls,
-      pull,
-      scale,
-    );
+    const moved = turn(count, firsts, weights, nearest, spans, sums, shares, dots, pulls, pull, scale);
     if (left === 0) break;
     // The sum's dot products only change when another member has become the nearest.
     if (moved) {
-      multiplySums(places, ends, entries, means, meanSquare, sums, shares, pulls);
+      multiplySums(places, spans, means, meanSquare, sums, shares, pulls);
       length = lengthOfSum(places, shares, pulls);
       if (length === 0) break;
     }
@@ -248,8 +221,7 @@ function turn(
   firsts: usize,
   weights: usize,
   nearest: usize,
-  ends: usize,
-  entries: usize,
+  spans: usize,
   sums: usize,
   shares: usize,
   dots: usize,
@@ -289,23 +261,32 @@ function turn(
       if (change === 0) continue;
       moved = true;
       store<f64>(shares + (i << 3), share);
-      const end = entries + load<u32>(ends + (i << 2));
-      for (let p = entries + (i === 0 ? 0 : load<u32>(ends + ((i - 1) << 2))); p < end; p += 8) {
-        const sum = sums + load<u32>(p);
-        store<f64>(sum, load<f64>(sum) + change * <f64>load<f32>(p, 4));
-      }
+      addCells(spans + (i << 3), change, sums);
     }
   }
   return moved;
 }
 
-/** Sets both sums to zero again wherever a place has an entry. */
-export function clearSums(places: u32, ends: usize, entries: usize, sums: usize, others: usize): void {
-  const end = entries + load<u32>(ends + ((places - 1) << 2));
-  for (let p = entries; p < end; p += 8) {
-    const offset = load<u32>(p);
-    store<f64>(sums + offset, 0);
-    store<f64>(others + offset, 0);
+/** Adds a row, `times` its values. */
+// @ts-expect-error: decorator
+function addCells(span: usize, times: f64, sums: usize): void {
+  const end: usize = load<u32>(span, 4);
+  for (let cell: usize = load<u32>(span); cell < end; cell += 8) {
+    const sum = sums + load<u32>(cell);
+    store<f64>(sum, load<f64>(sum) + times * <f64>load<f32>(cell, 4));
+  }
+}
+
+/** Sets both sums to zero again wherever a place has a cell. */
+export function clearSums(places: u32, spans: usize, sums: usize, others: usize): void {
+  for (let i: u32 = 0; i < places; i++) {
+    const span = spans + (i << 3);
+    const end: usize = load<u32>(span, 4);
+    for (let cell: usize = load<u32>(span); cell < end; cell += 8) {
+      const offset = load<u32>(cell);
+      store<f64>(sums + offset, 0);
+      store<f64>(others + offset, 0);
+    }
   }
 }
 
@@ -325,8 +306,7 @@ function lengthOfSum(places: u32, shares: usize, dots: usize): f64 {
 /** The dot products of the centred sum with the centred rows. */
 function multiplySums(
   places: u32,
-  ends: usize,
-  entries: usize,
+  spans: usize,
   means: usize,
   meanSquare: f64,
   sums: usize,
@@ -341,20 +321,17 @@ function multiplySums(
     onMean += share * load<f64>(means + (i << 3));
   }
   const constant = size * meanSquare - onMean;
-  let entry = entries;
   for (let i: u32 = 0; i < places; i++) {
-    const end = entries + load<u32>(ends + (i << 2));
+    let cell: usize = load<u32>(spans + (i << 3));
+    const end: usize = load<u32>(spans + (i << 3), 4);
     let dot: f64 = 0;
     // Two sums that do not wait for each other.
     let other: f64 = 0;
-    for (; entry + 8 < end; entry += 16) {
-      dot += <f64>load<f32>(entry, 4) * load<f64>(sums + load<u32>(entry));
-      other += <f64>load<f32>(entry, 12) * load<f64>(sums + load<u32>(entry, 8));
+    for (; cell + 8 < end; cell += 16) {
+      dot += <f64>load<f32>(cell, 4) * load<f64>(sums + load<u32>(cell));
+      other += <f64>load<f32>(cell, 12) * load<f64>(sums + load<u32>(cell, 8));
     }
-    if (entry < end) {
-      dot += <f64>load<f32>(entry, 4) * load<f64>(sums + load<u32>(entry));
-      entry += 8;
-    }
+    if (cell < end) dot += <f64>load<f32>(cell, 4) * load<f64>(sums + load<u32>(cell));
     dot += other;
     store<f64>(dots + (i << 3), dot - size * load<f64>(means + (i << 3)) + constant);
   }

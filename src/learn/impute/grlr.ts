@@ -5,7 +5,7 @@ import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
 import type { Scores } from './assignment.ts';
-import { copy, keep, type LabelTask, overLabels, type PlaceOptions, runLabels } from './places.ts';
+import { keep, type LabelTask, list, overLabels, type PlaceOptions, runLabels } from './places.ts';
 
 export interface GrlrOptions extends PlaceOptions {
   iterations: number;
@@ -26,8 +26,8 @@ export const scoreNearest = (
 export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label) => {
   const { memory, options } = setup;
   const { weights, count, places } = label;
-  copy(kernels, setup, at, label);
-  const rows = [places, at.ends, at.entries, at.means, setup.meanSquare] as const;
+  list(kernels, setup, at, label);
+  const rows = [places, at.spans, at.means, setup.meanSquare] as const;
   const start = () => kernels.startDirection(...rows, at.sums, at.shares, at.dots) > 0;
   kernels.shareWeights(count, at.firsts, weights, at.shares);
   const found =
@@ -45,7 +45,7 @@ export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label)
     const others = at.sums + 8 * (setup.width + 1);
     const turning = [others, at.shares, at.dots, at.pulls, count, at.firsts, weights, at.nearest] as const;
     if (options.iterations > 0) kernels.turnDirection(...rows, ...turning, options.iterations, options.step);
-    kernels.clearSums(places, at.ends, at.entries, at.sums, others);
+    kernels.clearSums(places, at.spans, at.sums, others);
   }
   keep(kernels, setup, at, label);
 });

@@ -1,5 +1,5 @@
-// Work on one label at a time, on all threads: the members of its groups (its places) are copied side by side for the
-// kernels, and what they choose is collected. What is done with a label is the caller's: grlr.ts, refine.ts.
+// Work on one label at a time, on all threads: the members of its groups (its places) are listed, or copied side by side,
+// for the kernels, and what they choose is collected. What is done with a label is the caller's: grlr.ts, refine.ts.
 import type { Groups } from '../../data/group.ts';
 import { runJobs, startThreads, type Task } from '../../kernels/pool.ts';
 import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
@@ -67,7 +67,7 @@ interface Given {
   labelFeatures?: number;
   /** Groups that follow so many are examples, each of one row at the end of `x`. */
   asked?: number;
-  /** Whether the work looks at more groups than those of the label. */
+  /** Whether the work looks at more groups than those of the label, and copies their rows. */
   allGroups?: boolean;
 }
 
@@ -147,6 +147,7 @@ function scratchOf({ width, room }: Pick<Setup<unknown>, 'width' | 'room'>) {
     nearest: take(room.groups, 4),
     folds: take(room.groups, 1),
     ends: take(room.places, 4),
+    spans: take(room.places, 8),
     order: take(room.places, 4),
     marks: take(room.places, 1),
     sides: take(room.places, 1),
@@ -202,15 +203,15 @@ export const overLabels =
     };
   };
 
-/** Copies the rows of the label's groups side by side. */
-export function copy(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label: LabelPlaces): void {
-  kernels.copyPlaces(
+/** Finds the rows of the label's groups. */
+export function list(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label: LabelPlaces): void {
+  kernels.listPlaces(
     ...([label.list, label.count, setup.bounds, setup.indptr, setup.cells, setup.meanDots] as const),
-    ...([at.firsts, at.ends, at.means, at.entries] as const),
+    ...([at.firsts, at.spans, at.means] as const),
   );
 }
 
-/** The same for the listed groups, with features renumbered; says how many there are. */
+/** Copies the rows of the listed groups side by side, with features renumbered; says how many there are. */
 export function gather(
   kernels: Kernels,
   setup: Setup<unknown>,
@@ -272,10 +273,11 @@ function cellsOf(x: Csr, { indices: rows }: Pattern, numbers: Uint32Array) {
   return { indptr, cells };
 }
 
-function largestLabel({ starts, places, entries }: LabelSizes) {
+/** What listing the places of the largest label takes. */
+function largestLabel({ starts, places }: LabelSizes) {
   const most = (counts: Uint32Array) => counts.reduce((largest, count) => Math.max(largest, count), 0);
   const groups = most(starts.subarray(1).map((end, label) => end - starts[label]));
-  return { groups, places: most(places), entries: most(entries) };
+  return { groups, places: most(places), entries: 0 };
 }
 
 function labelSizes({ starts, groups }: PairsByLabel, bounds: Uint32Array, indptr: Uint32Array): LabelSizes {
