@@ -176,7 +176,7 @@ describe('umbel', () => {
   it('notices labels that the model has never heard of, and names that no label has', async () => {
     const train = ['--train', 'all.csv', '--learner', 'popular', '--out', 'known', ...delimiter];
     const named = await umbel('train', ...train, '--labels', 'names.tsv');
-    expect(named.stdout).toContain('described 2 of 4 labels\n');
+    expect(named.stdout).toMatch(/described 2 of 4 labels \(not \w+, \w+\)\n/);
     await writeFile(join(folder, 'foreign.tsv'), 'a\tA\nb\tB\n');
     const foreign = await umbel('train', ...train, '--labels', 'foreign.tsv');
     expect(foreign.stderr).toMatch(/described 0 of 4 labels; 2 more labels are only in foreign\.tsv/);
@@ -247,7 +247,7 @@ describe('umbel', () => {
     await json('train', '--train', 'all.csv', '--learner', 'popular', '--out', 'senseless', ...delimiter);
     for (const [args, message] of [
       [['--model', 'belts', '--label', 'bell'], /did you mean belt\?/],
-      [['--model', 'belts'], /either --label or --top must be given/],
+      [['--model', 'belts'], /one of --label and --top must be given, and not both/],
       [['--model', 'senseless', '--top', '5'], /must have labels in several clusters.*overlap=true/],
       [['--model', 'senseless', '--label', 'sky'], /must have labels in several clusters/],
     ] as const) {

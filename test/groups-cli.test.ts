@@ -172,6 +172,68 @@ describe('umbel, where only groups carry labels', () => {
     expect(stderr).toMatch(/so (eagle|baseline)/);
   });
 
+  it('knows instances without ids by their row numbers, whatever is left out', async () => {
+    await writeFile(
+      join(folder, 'numbered.csv'),
+      'text\napple pear\ncloud sun\niron steel\nnever grouped\napple\nsun\n',
+    );
+    await writeLines('numbered.jsonl', [
+      { group: 'a', instances: ['0', '1'], labels: ['fruit', 'sky'] },
+      { group: 'b', instances: ['4', '5'], labels: ['fruit', 'sky'] },
+      { group: 'c', instances: ['2'], labels: ['metal'] },
+    ]);
+    const given = [
+      '--train',
+      'numbered.csv',
+      '--groups',
+      'numbered.jsonl',
+      '--columns',
+      'text=text',
+      '--skip-bad',
+    ];
+    const out = ['--out', 'numbered-labelled.jsonl', '--evidence', 'numbered-why.jsonl'];
+    expect((await umbel('impute', ...given, ...out, '--method', 'eagle')).code).toBe(0);
+    const ofB = (await lines('numbered-why.jsonl')).filter(({ group }) => group === 'b');
+    expect(['4', '5']).toEqual(expect.arrayContaining(ofB.flatMap(({ instances }) => instances)));
+    const corrected = [...out, '--corrections', 'right.jsonl', '--method', 'eagle'];
+    await writeLines('right.jsonl', [{ group: 'b', label: 'sky', instances: ['4'] }]);
+    const mended = await umbel('impute', ...given, ...corrected);
+    expect(mended.stderr).toContain('1 pairs of group and label are kept as corrected');
+    expect((await lines('numbered-labelled.jsonl')).find(({ id }) => id === '4').labels).toContain('sky');
+    await writeFile(join(folder, 'right.jsonl'), '');
+    expect((await umbel('impute', ...given, ...corrected)).code).toBe(0);
+    await writeFile(
+      join(folder, 'numbered.csv'),
+      'text\na,b,c\napple pear\ncloud sun\niron steel\napple\nsun\n',
+    );
+    const shifted = await umbel('impute', ...given, ...out);
+    expect([shifted.code, shifted.stderr]).toEqual([
+      2,
+      expect.stringContaining('instances must have ids where bad ones'),
+    ]);
+  });
+
+  it('refuses groups without any label, and evidence in the place of what is imputed', async () => {
+    await writeLines(
+      'silent.jsonl',
+      groups.map(({ group, instances }) => ({ group, instances, labels: [] })),
+    );
+    const silent = ['--train', 'instances.jsonl', '--groups', 'silent.jsonl', '--out', 'x.jsonl'];
+    expect((await umbel('impute', ...silent)).stderr).toContain('at least one group must carry a label');
+    const both = await umbel('impute', ...input, '--out', 'x.jsonl', '--evidence', './x.jsonl');
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('another file than --out')]);
+    const flag = await umbel(
+      'impute',
+      ...input,
+      '--method',
+      'eagle',
+      '--drop-unlabelled',
+      '--out',
+      'x.jsonl',
+    );
+    expect(flag.code).toBe(0);
+  });
+
   it('names what is wrong with the groups, or leaves it out and counts it', async () => {
     await writeLines('bad.jsonl', [
       ...groups.slice(0, 10),

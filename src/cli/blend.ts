@@ -15,7 +15,7 @@ export const withBlendFlags = (command: Command): Command =>
   withOptionFlags(
     command.option(
       '--with <folder>',
-      'another model of the same labels to blend with this one',
+      'another model of the same labels to blend with this one; labels that it alone has are left out',
       once('with'),
     ),
     blendOptions,

@@ -1,9 +1,11 @@
 // umbel impute: labels of groups in, labels of instances out; and what train --groups shares with it.
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Dataset, stream } from '../data/dataset.ts';
 import { writeEvidence } from '../data/evidence-file.ts';
 import { writeSamples } from '../data/formats.ts';
 import { type GroupedRows, readGrouped } from '../data/grouped.ts';
+import { badUsage } from '../errors.ts';
 import { evidenceOf } from '../learn/impute/evidence.ts';
 import { type ImputedSet, type ImputeOptions, imputeDataset, imputeOptions } from '../learn/impute/impute.ts';
 import { nnz } from '../math/csr.ts';
@@ -66,6 +68,8 @@ Examples:
 
 async function imputeFile(terminal: Terminal, flags: ImputeFlags) {
   const options = optionFlags(imputeOptions, flags);
+  if (flags.evidence !== undefined && resolve(flags.evidence) === resolve(flags.out))
+    throw badUsage('--evidence must be another file than --out', { value: flags.evidence });
   const started = performance.now();
   const reading = readOptions(flags, terminal);
   const { dataset, grouped } = await readGrouped(flags.train, flags, reading);
@@ -99,6 +103,8 @@ export async function reportImputed(
 ) {
   for (const reason of imputed.reasons) terminal.note(reason);
   const corrected = grouped.corrections?.length ?? 0;
+  if (corrected > 0)
+    terminal.note(`${formatCount(corrected)} pairs of group and label are kept as corrected`);
   const pairs = evidence ? await writeEvidence(evidence, evidenceOf(imputed, dataset, grouped)) : undefined;
   if (evidence) terminal.say(`Evidence for ${formatCount(pairs ?? 0)} pairs: ${color.bold(evidence)}`);
   return {

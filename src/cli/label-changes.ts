@@ -40,11 +40,13 @@ Examples:
 async function addLabel(terminal: Terminal, { model, text, id = text, examples: file }: AddFlags) {
   if (text.trim() === '') throw badUsage('--text must not be empty', { value: text });
   const examples = file === undefined ? [] : await textsOf(file);
-  const classifier = await (await loadModel(model)).withLabels([{ id, name: text, examples }]);
+  const before = await loadModel(model);
+  const verb = before.vocabulary.column(id) === undefined ? 'Added' : 'Taught anew:';
+  const classifier = await before.withLabels([{ id, name: text, examples }]);
   await saveModel(classifier, model);
   const from = examples.length > 0 ? ` and ${formatCount(examples.length)} samples` : '';
   terminal.say(
-    `Added ${color.bold(id)}, known by its name${from}; ${formatCount(classifier.vocabulary.size)} labels.`,
+    `${verb} ${color.bold(id)}, known by its name${from}; ${formatCount(classifier.vocabulary.size)} labels.`,
   );
   return { label: id, name: text, examples: examples.length, labels: classifier.vocabulary.size };
 }
@@ -55,7 +57,8 @@ async function textsOf(file: string): Promise<string[]> {
   return texts;
 }
 
-async function removeLabels(terminal: Terminal, { model }: CommonFlags & { model: string }, ids: string[]) {
+async function removeLabels(terminal: Terminal, { model }: CommonFlags & { model: string }, given: string[]) {
+  const ids = [...new Set(given)];
   const classifier = await (await loadModel(model)).withoutLabels(ids);
   await saveModel(classifier, model);
   terminal.say(

@@ -25,6 +25,7 @@ export async function describeLabels(
 ): Promise<number | undefined> {
   if (!file) return undefined;
   const inData = vocabulary.size;
+  const ids = Array.from(vocabulary, ({ id }) => id);
   const labels = await readLabels(file, { columns, language });
   vocabulary.describe(labels);
   const more = vocabulary.size - inData;
@@ -32,7 +33,10 @@ export async function describeLabels(
   const found = `described ${formatCount(described)} of ${formatCount(inData)} labels`;
   const rest =
     more === 0 ? '' : `; ${formatCount(more)} more ${more === 1 ? 'label is' : 'labels are'} only in ${file}`;
-  if (described > 0) terminal.say(found + rest);
+  const known = new Set(labels.map(({ id }) => id));
+  const missing = ids.filter((id) => !known.has(id));
+  const some = missing.slice(0, 3).join(', ') + (missing.length > 3 ? ', …' : '');
+  if (described > 0) terminal.say(`${found}${missing.length > 0 ? ` (not ${some})` : ''}${rest}`);
   else terminal.note(`${found}${rest}: are its ids those of the data (--label-columns)?`);
   return described;
 }

@@ -101,7 +101,8 @@ const flagName = (option: string) => option.replace(/[A-Z]/g, (letter) => `-${le
 export function withOptionFlags(command: Command, table: OptionTable): Command {
   for (const [name, option] of Object.entries(table)) {
     const help = option.kind === 'choice' ? `${option.help} (${option.choices.join(' | ')})` : option.help;
-    command.option(`--${flagName(name)} <value>`, `${help} (default: ${option.default})`);
+    const value = option.kind === 'flag' ? '[value]' : '<value>';
+    command.option(`--${flagName(name)} ${value}`, `${help} (default: ${option.default})`);
   }
   return command;
 }

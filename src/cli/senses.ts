@@ -34,7 +34,7 @@ export function registerSenses(program: Command): void {
 
 async function senses(terminal: Terminal, flags: SensesFlags) {
   if ((flags.label === undefined) === (flags.top === undefined))
-    throw badUsage('either --label or --top must be given');
+    throw badUsage('one of --label and --top must be given, and not both');
   const classifier = await loadModel(flags.model);
   if (flags.top !== undefined) return rankLabels(terminal, classifier, flags.top);
   const label = findLabel(flags.label ?? '', classifier.vocabulary);

@@ -174,7 +174,6 @@ async function readTraining(
   return { dataset: await readDataset(train, reading) };
 }
 
-/** Flags that mean nothing without another. */
 /** Says what training will need, and refuses what this machine cannot hold. */
 function checkRoom({ memory, disk }: Estimate, { note }: Terminal): void {
   const room = Math.min(totalmem(), process.constrainedMemory?.() || Number.POSITIVE_INFINITY);

@@ -13,9 +13,12 @@ export interface EvidenceRecord {
   group: string;
   label: string;
   instances: string[];
+  /** Cosines with the label, or the margins of its classifiers (eagle-plus). */
   similarities?: number[];
-  /** Null where every member got the label. */
+  /** How far they are ahead of the others; null where every member got the label. */
   margin?: number | null;
+  /** Where members were drawn by how probable they are, and so are ahead of nobody. */
+  drawn?: true;
   pinned?: true;
 }
 
@@ -83,7 +86,8 @@ export async function readCorrections(
     return { group, label, rows: [...new Set(rows)] };
   };
   const corrections: ReturnType<typeof parse>[] = [];
-  for await (const { first, lines } of readLines(path, options)) {
+  // Nobody may have found anything to put right.
+  for await (const { first, lines } of readLines(path, { ...options, mayBeEmpty: true })) {
     for (let i = 0; i < lines.length; i++) {
       try {
         if (lines[i].trim() !== '') corrections.push(parse(lines[i]));
@@ -104,7 +108,7 @@ function parseRecord(line: string): EvidenceRecord {
   } catch {
     throw badInput('line must be valid JSON', { value: line });
   }
-  const { group, label, instances, similarities, margin, pinned } = record ?? {};
+  const { group, label, instances, similarities, margin, drawn, pinned } = record ?? {};
   if (typeof group !== 'string' || typeof label !== 'string')
     throw badInput('line must be an object with group, label and instances', { value: line });
   return {
@@ -113,6 +117,7 @@ function parseRecord(line: string): EvidenceRecord {
     instances: idList('instances', instances),
     ...(Array.isArray(similarities) && { similarities: similarities.map(Number) }),
     ...(typeof margin === 'number' || margin === null ? { margin } : {}),
+    ...(drawn === true && { drawn }),
     ...(pinned === true && { pinned }),
   };
 }

@@ -26,6 +26,7 @@ export async function* readBytes(path: string, options: ReadOptions = {}): Async
   try {
     const stored = storedBytes(path, options);
     const { value: first } = await stored.next();
+    if (!first && options.mayBeEmpty) return;
     if (!first) throw badInput('file must not be empty');
     const all = async function* () {
       yield first;

@@ -20,6 +20,8 @@ export interface ReadOptions {
   labelDelimiter?: string;
   /** Second file, where labels live apart: Mulan's XML, a label matrix (.npz), IDX labels. */
   companion?: string;
+  /** Whether a file without a byte is one without records; otherwise it is refused. */
+  mayBeEmpty?: boolean;
   /** Bad records are counted here and left out; without it the first one is an error. */
   skipped?: Skipped;
   /** Told what was taken for granted about a file, in words for people. */

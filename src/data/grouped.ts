@@ -23,7 +23,15 @@ export async function readGrouped(
   files: { groups: string; corrections?: string },
   reading: ReadOptions & { format?: string } = {},
 ): Promise<{ dataset: Dataset; grouped: GroupedRows }> {
+  const before = reading.skipped?.count ?? 0;
   const instances = await readDataset(train, reading);
+  const left = (reading.skipped?.count ?? 0) - before;
+  if (left > 0 && !instances.ids)
+    throw badInput('instances must have ids where bad ones are left out: row numbers no longer tell them', {
+      file: train,
+      value: `${left} left out`,
+      hint: 'put them right, or give every instance an id',
+    });
   if (nnz(instances.labels) > 0)
     throw badInput('instances must come without labels where groups carry them', {
       file: train,

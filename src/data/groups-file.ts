@@ -111,7 +111,9 @@ export function leaveOutUngrouped(
   if (kept.length === dataset.rows) return { dataset, groups };
   const indices = members.indices.map((row) => numbers[row]);
   const remaining = { ...groups, members: { ...members, cols: kept.length, indices } };
-  return { dataset: selectSamples(dataset, kept), groups: remaining };
+  // Those who are left keep the row numbers that people know them by.
+  const ids = dataset.ids ?? Array.from({ length: dataset.rows }, (_, row) => String(row));
+  return { dataset: selectSamples({ ...dataset, ids }, kept), groups: remaining };
 }
 
 interface GroupRecord {

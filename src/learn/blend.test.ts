@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { Vocabulary } from '../data/vocabulary.ts';
 import { CsrBuilder, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
-import { blendRankings, inColumns } from './blend.ts';
+import { blendRankings, inColumns, partnerOf } from './blend.ts';
 
 const ranking = (...rows: [label: number, score: number][][]): Ranking => {
   const built = new CsrBuilder('values');
@@ -68,6 +69,17 @@ describe('a blend', () => {
   it('has shares of one as scores, where scores count', () => {
     const scores = rowValues(blendRankings(a, b, 9, { by: 'score', weight: 0.4 }), 0);
     expect(scores.reduce((sum, score) => sum + score, 0)).toBeCloseTo(1, 4);
+  });
+
+  it('is of models that have labels in common, by options that exist', () => {
+    const ranker = (...ids: string[]) => ({
+      vocabulary: new Vocabulary(ids.map((id) => ({ id }))),
+      rank: async () => a,
+    });
+    const violin = ranker('violin', 'cello');
+    expect(partnerOf(violin, ranker('cello'), {}).how).toEqual({ by: 'score', weight: 0.5 });
+    expect(() => partnerOf(violin, ranker('p1'), {})).toThrow('must have labels in common, got "p1"');
+    expect(() => partnerOf(violin, violin, { weight: 7 })).toThrow('weight must be a number >= 0 and <= 1, got 7');
   });
 
   it('knows labels by their columns in the first model', () => {

@@ -1,8 +1,9 @@
 // Two rankings of the same inputs made one: by the ranks of labels, or by their scores brought to one scale.
 import type { Vocabulary } from '../data/vocabulary.ts';
+import { badUsage } from '../errors.ts';
 import { CsrBuilder, type Ranking, rowIndices, rowValues } from '../math/csr.ts';
 import { topK } from '../math/topk.ts';
-import { choice, number, type OptionsOf } from '../options.ts';
+import { choice, number, type OptionsOf, parseOptions } from '../options.ts';
 import type { Inputs } from './preparation.ts';
 
 export const blendOptions = {
@@ -94,6 +95,16 @@ interface Ranker {
 export interface Partner {
   other: Ranker;
   how: BlendOptions;
+}
+
+export function partnerOf(first: Ranker, other: Ranker, options: Partial<BlendOptions>): Partner {
+  if (!Array.from(other.vocabulary).some(({ id }) => first.vocabulary.column(id) !== undefined))
+    throw badUsage('models to be blended must have labels in common', {
+      value: Array.from(other.vocabulary, ({ id }) => id)
+        .slice(0, 3)
+        .join(', '),
+    });
+  return { other, how: parseOptions(blendOptions, options) };
 }
 
 /** Asks both, and blends what they say in the columns of the first. */

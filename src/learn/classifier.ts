@@ -17,7 +17,7 @@ import {
 } from '../parts.ts';
 import { checkCancelled, type Progress, quiet } from '../progress.ts';
 import type { SearchMaker } from '../search/search.ts';
-import { type BlendOptions, type Partner, rankBoth } from './blend.ts';
+import { type BlendOptions, type Partner, partnerOf, rankBoth } from './blend.ts';
 import type { Embedder } from './encode/embedder.ts';
 import { checkBags, checkLabelled, fitted, otherFeatures, widthOf, withoutColumns } from './features.ts';
 import { type LabelMap, mapLabels } from './label-map.ts';
@@ -228,7 +228,7 @@ export class Classifier {
     }
     const vocabulary = this.vocabulary.clone();
     for (const { examples: _, ...label } of added) {
-      if (vocabulary.column(label.id) !== undefined)
+      if (label.id.trim() === '' || vocabulary.column(label.id) !== undefined)
         throw badUsage('a new label must have an id of its own', { value: label.id });
       vocabulary.describe([label]);
     }
@@ -280,8 +280,8 @@ export class Classifier {
   }
 
   /** The same classifier, whose rankings are blended with those of another one of the same labels. */
-  blended(other: Classifier, how: BlendOptions): Classifier {
-    return new Classifier({ ...this.#fields, partner: { other, how } });
+  blended(other: Classifier, how: Partial<BlendOptions> = {}): Classifier {
+    return new Classifier({ ...this.#fields, partner: partnerOf(this, other, how) });
   }
 
   /** The best labels for every input, with their names. */

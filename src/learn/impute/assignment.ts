@@ -7,6 +7,8 @@ export interface Assignment {
   scores: Scores;
   /** One for every score: whether that member gets that label. */
   chosen: Uint8Array;
+  /** Labels whose members were drawn, instead of the best being taken. */
+  drawn?: ReadonlySet<number>;
 }
 
 export interface PairsByLabel {

@@ -26,11 +26,12 @@ const shareOf = (chosen: Uint8Array, place: number, size: number) =>
 describe('members of frequent labels', () => {
   it('are drawn with odds by their margins', () => {
     const { groups, assignment } = alike(20000, [0.5, 0, -0.5], 1);
-    const { chosen, scores } = drawFrequent(groups, assignment, 10, new Random(1, 'test'));
+    const { chosen, scores, drawn } = drawFrequent(groups, assignment, 10, new Random(1, 'test'));
     // Probabilities 3/4, 1/2, 1/4: odds 3, 1 and 1/3.
     for (const [place, odds] of [3, 1, 1 / 3].entries())
       expect(Math.abs(shareOf(chosen, place, 3) - odds / (13 / 3))).toBeLessThan(0.015);
     expect(scores).toBe(assignment.scores);
+    expect(drawn).toEqual(new Set([0]));
   });
 
   it('are as many as the group carries the label, each once', () => {

@@ -27,15 +27,16 @@ export function drawFrequent(
   });
   // Groups that do not say how often they carry a label leave open how many to draw.
   const counted = labels.values.some((count) => count > 1);
-  if (!counted || carried.every((count) => count <= features)) return { scores, chosen };
+  const drawn = new Set([...carried.keys()].filter((label) => counted && carried[label] > features));
+  if (drawn.size === 0) return { scores, chosen };
   const { offsets } = scores;
   const values = scores.values.slice();
   labels.indices.forEach((label, pair) => {
-    if (carried[label] <= features) return;
+    if (!drawn.has(label)) return;
     for (let i = offsets[pair]; i < offsets[pair + 1]; i++) {
       const probability = Math.min(surest, Math.max(1 - surest, (values[i] + 1) / 2));
       values[i] = Math.log(probability / (1 - probability)) - Math.log(-Math.log(1 - random.uniform()));
     }
   });
-  return { scores, chosen: compete(groups, { offsets, values }).chosen };
+  return { scores, chosen: compete(groups, { offsets, values }).chosen, drawn };
 }

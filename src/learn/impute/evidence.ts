@@ -24,12 +24,13 @@ export function* evidenceOf(
         continue;
       }
       const { places, similarities, margin } = choiceOf(assignment, pair);
+      const isDrawn = assignment.drawn?.has(groups.labels.indices[pair]) && margin !== null;
       const members = rowIndices(groups.members, group);
       yield {
         ...record,
         instances: places.map((place) => idOf(members[place])),
         similarities: similarities.map(short),
-        margin: margin === null ? null : short(margin),
+        ...(isDrawn ? { margin: 0, drawn: true } : { margin: margin === null ? null : short(margin) }),
       };
     }
   }

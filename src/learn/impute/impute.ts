@@ -3,7 +3,8 @@
 import { type Dataset, selectFeatures, selectSamples } from '../../data/dataset.ts';
 import { baselineLabels, type Groups } from '../../data/group.ts';
 import type { GroupedRows } from '../../data/grouped.ts';
-import type { Csr, Pattern } from '../../math/csr.ts';
+import { badInput } from '../../errors.ts';
+import { type Csr, nnz, type Pattern } from '../../math/csr.ts';
 import { choice, flag, integer, number, type OptionsOf, parseOptions } from '../../options.ts';
 import { type Context, quiet } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
@@ -71,6 +72,10 @@ export async function imputeSet(
   o: ImputeOptions,
   context: Context,
 ): Promise<ImputedSet> {
+  if (nnz(given.labels) === 0)
+    throw badInput('at least one group must carry a label', {
+      value: `${given.names.length} groups without`,
+    });
   const groups = checkGroups(pinGroups(given, corrections), joinFeatures(set.features), skipped);
   const imputed = await impute(set, groups, o, context);
   const labelled = { ...set, labels: imputed.labels };

@@ -44,10 +44,14 @@ function oneEach(indices: Uint32Array, cols: number): Pattern {
 }
 
 /** What was decided of the groups that come first, which have so many pairs. */
-export function firstPairs({ scores: { offsets, values }, chosen }: Assignment, pairs: number): Assignment {
+export function firstPairs(
+  { scores: { offsets, values }, chosen, drawn }: Assignment,
+  pairs: number,
+): Assignment {
   const end = offsets[pairs];
   return {
     scores: { offsets: offsets.slice(0, pairs + 1), values: values.slice(0, end) },
     chosen: chosen.slice(0, end),
+    drawn,
   };
 }

@@ -167,7 +167,8 @@ function settle(o: Options, labels: number) {
   return {
     ...o,
     overlap,
-    copies: overlap?.lambda ?? 1,
+    // No label lies in more leaves than there are.
+    copies: Math.min(overlap?.lambda ?? 1, 2 ** Math.ceil(Math.log2(Math.max(1, labels / o.leafSize)))),
     costPositive: o.costPositive || cost,
     costNegative: o.costNegative || cost,
     beam,

@@ -76,10 +76,7 @@ export interface LevelTask {
   passes?: Passes;
 }
 
-/**
- * Children that more rows carry take longer to learn: one more pass for twice as many, within these bounds. Eight are
- * learnt together: the first decides.
- */
+/** One more for twice as many rows that carry a child, within these. Eight are learnt together: the first decides. */
 export interface Passes {
   least: number;
   most: number;
