@@ -132,7 +132,9 @@ function settleOverlap(o: Options, beam: number, isLarge: boolean): Overlap | un
     const { above, most, draft } = withOverlap.passes;
     const given = (passes: number) => o.iterations || passes;
     const passes = { above: given(above), labels: { least: given(least), most: given(most) } };
-    const enough = isLarge ? Math.min(beam, o['overlap.lambda'] + 1) : beam;
+    // To count where most rows of a label go takes few leaves; to say which rows a copy learns from, all.
+    const counts = isLarge && o['overlap.positives'] === 'all';
+    const enough = counts ? Math.min(beam, o['overlap.lambda'] + 1) : beam;
     const first = { step, passes: Math.min(passes.above, draft), beam: enough };
     const whole = { step: 1, passes: passes.above, beam };
     return {
