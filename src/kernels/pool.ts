@@ -126,11 +126,6 @@ export class Pool {
 /** Pools that wait for the next `runJobs`: starting threads takes longer than many a batch. */
 const waiting: Pool[] = [];
 
-/** For a caller that has long to go until its `runJobs`: the threads start meanwhile. */
-export function startThreads(threads: number): void {
-  if (!waiting.some((pool) => pool.threads === threads && !pool.here)) waiting.push(new Pool(threads));
-}
-
 /** Runs all jobs on threads that wait for them, and on the caller's where it may; results come in job order. */
 export async function runJobs<Setup, Job, Result>(
   task: Task<Setup, Job, Result>,

@@ -79,7 +79,9 @@ describe('a blend', () => {
     const violin = ranker('violin', 'cello');
     expect(partnerOf(violin, ranker('cello'), {}).how).toEqual({ by: 'score', weight: 0.5 });
     expect(() => partnerOf(violin, ranker('p1'), {})).toThrow('must have labels in common, got "p1"');
-    expect(() => partnerOf(violin, violin, { weight: 7 })).toThrow('weight must be a number >= 0 and <= 1, got 7');
+    expect(() => partnerOf(violin, violin, { weight: 7 })).toThrow(
+      'weight must be a number >= 0 and <= 1, got 7',
+    );
   });
 
   it('knows labels by their columns in the first model', () => {

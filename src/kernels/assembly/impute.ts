@@ -48,7 +48,8 @@ export function listPlaces(
 
 /**
  * Copies the rows side by side with features numbered as they come, so that their sums lie together: worth it for those
- * who come back often. Per place: `ends` of its `entries`. The feature `hidden` is left out. Returns the number of features. `slots` is zero on entry and on return.
+ * who come back often. Per place: `ends` of its `entries`. The feature `hidden` is left out. Returns the number of
+ * features. `slots` is zero on entry and on return.
  */
 export function gatherPlaces(
   groups: usize,
@@ -268,7 +269,6 @@ function turn(
 }
 
 /** Adds a row, `times` its values. */
-// @ts-expect-error: decorator
 function addCells(span: usize, times: f64, sums: usize): void {
   const end: usize = load<u32>(span, 4);
   for (let cell: usize = load<u32>(span); cell < end; cell += 8) {

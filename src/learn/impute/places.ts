@@ -1,7 +1,7 @@
 // Work on one label at a time, on all threads: the members of its groups (its places) are listed, or copied side by side,
 // for the kernels, and what they choose is collected. What is done with a label is the caller's: grlr.ts, refine.ts.
 import type { Groups } from '../../data/group.ts';
-import { runJobs, startThreads, type Task } from '../../kernels/pool.ts';
+import { runJobs, type Task } from '../../kernels/pool.ts';
 import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
 import { type Csr, columnCounts, nnz, type Pattern } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
@@ -80,7 +80,6 @@ export async function runLabels<O extends PlaceOptions>(
   { chosen, labelFeatures, asked = members.rows, allGroups = false }: Given,
   context: Context,
 ): Promise<Scores> {
-  startThreads(context.threads);
   const pairs = pairsByLabel(labels);
   const offsets = scoreOffsets(members, labels);
   const size = offsets[offsets.length - 1];
