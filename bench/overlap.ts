@@ -25,6 +25,9 @@ const { positionals, values: flags } = parseArgs({
     seeds: { type: 'string', default: '1,2,3' },
     /** Of the labels to fuse. */
     difficulties: { type: 'string', default: difficulties.join(',') },
+    parts: { type: 'string', default: '2,4,8' },
+    /** Per fused label, where they are not as many as it has parts, four at most. */
+    clusters: { type: 'string' },
     threads: { type: 'string', default: '2' },
     /** Options of the tree for every row, plain or not. */
     set: { type: 'string', multiple: true, default: [] },
@@ -175,7 +178,8 @@ async function fusedRows(set: RealSet): Promise<Row[]> {
   const orders = new Map(seeds.map((seed) => [seed, similarityOrder(sparse, set.train.labels, seed)]));
   const rows: Row[] = [];
   for (const difficulty of difficulties.filter((name) => flags.difficulties.split(',').includes(name))) {
-    for (const size of [2, 4, 8]) {
+    for (const size of flags.parts.split(',').map(Number)) {
+      const lambda = Number(flags.clusters ?? Math.min(size, mostCopies));
       const figures: Record<string, number>[] = [];
       for (const seed of seeds) {
         const order = orders.get(seed) ?? new Uint32Array(0);
@@ -186,7 +190,6 @@ async function fusedRows(set: RealSet): Promise<Row[]> {
         });
         const both = { train: part(set.train), test: part(set.test) };
         const plain = await run(both, clustered(both), seed);
-        const lambda = Math.min(size, mostCopies);
         const ours = await run(
           both,
           { ...clustered(both), ...overlap(lambda, sameLeaves(both, lambda)) },
@@ -198,12 +201,14 @@ async function fusedRows(set: RealSet): Promise<Row[]> {
           'overlap P@5': after,
           'relative gain %': (100 * (after - before)) / before,
           ...(size === 2 &&
+            lambda === 2 &&
             (await disentanglement(ours.model, set.train, both.train, partOf, { seed, threads }))),
         };
         console.error(`${set.name}, ${difficulty}, ${size} parts, seed ${seed}: ${shown(found)}`);
         figures.push(found);
       }
-      rows.push(summary(set.name, `${difficulty}, ${size} parts`, figures));
+      const clusters = flags.clusters === undefined ? '' : `, ${lambda} clusters`;
+      rows.push(summary(set.name, `${difficulty}, ${size} parts${clusters}`, figures));
     }
   }
   return rows;
