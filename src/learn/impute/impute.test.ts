@@ -8,6 +8,7 @@ import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
 import { Classifier } from '../classifier.ts';
 import { findLearner } from '../registry.ts';
+import { evidenceOf } from './evidence.ts';
 import { type ImputeOptions, imputeMethods, imputeOptions, imputeSet } from './impute.ts';
 
 const context = { seed: 1, threads: 1, progress: quiet };
@@ -78,6 +79,19 @@ describe('imputing a data set', () => {
     const labels = labelsOf(await imputeSet(hollow, { groups, skipped }, o, context));
     expect(skipped.count).toBe(1);
     expect(labels.slice(0, 2)).toEqual(['', '']);
+  });
+
+  it('says in the evidence what was drawn, which is ahead of nobody', async () => {
+    const { set, groups } = pets();
+    const result = await imputed({ groups }, { method: 'eagle-plus' });
+    const { assignment } = result;
+    if (!assignment) throw new Error('eagle-plus has evidence');
+    const drawn = { ...result, assignment: { ...assignment, drawn: new Set([1]) } };
+    const records = [...evidenceOf(drawn, set, { groups })];
+    const ofLabel = (label: string) => records.filter((record) => record.label === label);
+    for (const record of ofLabel('dog')) expect(record).toMatchObject({ drawn: true, margin: 0 });
+    for (const record of ofLabel('cat')) expect(record.drawn).toBeUndefined();
+    expect(records.length).toBe(10);
   });
 
   it('drops instances without labels when asked to', async () => {

@@ -80,6 +80,15 @@ const check = (claim: (given: Case, lambda: number, beam: number) => void, numRu
     { seed: 1, numRuns },
   );
 
+it('asking for more copies than there are clusters asks for all', () => {
+  const { byLabel, reached, home } = randomCase(40, 12, 5, 3, 7);
+  for (const balance of ['none', 'capped'] as const) {
+    const how = { balance, placement: 'matched' } as const;
+    const all = placeCopies(byLabel, reached, home, { ...how, lambda: 5 }, 'seed');
+    expect(placeCopies(byLabel, reached, home, { ...how, lambda: 1e9 }, 'seed')).toEqual(all);
+  }
+});
+
 describe('placing labels in several clusters', () => {
   it('puts every label that occurs in one to lambda clusters, and no other, with ascending labels', () => {
     check(({ byLabel, used, reached, home, labels }, lambda) => {

@@ -36,9 +36,10 @@ export function placeCopies(
   byLabel: Pattern,
   reached: Pattern,
   home: Pattern,
-  { lambda, balance, placement }: Pick<Overlap, 'lambda' | 'balance' | 'placement'>,
+  { lambda: wished, balance, placement }: Pick<Overlap, 'lambda' | 'balance' | 'placement'>,
   seed: string,
 ): Pattern {
+  const lambda = Math.min(wished, home.rows);
   const homes = homesOf(home);
   const capped = balance === 'capped';
   const wanted = countMatches(byLabel, reached, homes, capped ? candidatesPerCopy * lambda : lambda);
