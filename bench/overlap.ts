@@ -116,9 +116,9 @@ async function compare(set: RealSet, variants: Record<string, Settings>): Promis
   return [...runs].map(([name, figures]) => summary(set.name, name, figures));
 }
 
-/** Sets with few labels have no tree unless they must. */
-const clustered = ({ train }: Pick<RealSet, 'train'>): Settings =>
-  train.labels.cols <= 1000 ? { flatSize: 100 } : {};
+/** Sets with few labels have no tree unless they must: one of sixteen leaves, since of two a label would lie in both. */
+const clustered = ({ train: { labels } }: Pick<RealSet, 'train'>): Settings =>
+  labels.cols <= 1000 ? { flatSize: 1, leafSize: Math.ceil(labels.cols / 16) } : {};
 
 const experiments: Record<string, { sets: string[]; rows: (set: RealSet) => Promise<Row[]> }> = {
   real: {
@@ -152,6 +152,7 @@ const experiments: Record<string, { sets: string[]; rows: (set: RealSet) => Prom
         'ranker only': other({ 'overlap.update': 'ranker-only' }),
         'positives matched': other({ 'overlap.positives': 'matched' }),
         'merge mean': other({ 'overlap.merge': 'mean' }),
+        'merge max': other({ 'overlap.merge': 'max' }),
         'no cap': other({ 'overlap.balance': 'none' }),
       });
     },

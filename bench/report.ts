@@ -196,7 +196,7 @@ const overlapTables: { name: string; title: string; columns: Record<string, stri
     name: 'real',
     title:
       '**Overlapping clusters** (`overlap=true`) beside the plain tree. Sets of at most 1,000 labels have no tree ' +
-      'by default (flat); here they got one with flatSize=100',
+      'by default (flat); here they got one of sixteen leaves',
     columns: {
       'P@1': 'P@1',
       'P@3': 'P@3',

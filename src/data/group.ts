@@ -27,6 +27,10 @@ export const merges = ['list', 'set'] as const;
 /** `list` keeps how many members have a label, `set` only that one has. */
 export type Merge = (typeof merges)[number];
 
+/** Whether groups say how often they carry a label. */
+export const countLabels = ({ labels }: Pick<Groups, 'labels'>): boolean =>
+  labels.values.some((count) => count > 1);
+
 /** Members and their merged labels; the names are the groups' numbers. */
 export function groupRows(members: Pattern, labels: Pattern, merge: Merge): Groups {
   const names = Array.from({ length: members.rows }, (_, group) => String(group));

@@ -12,6 +12,8 @@ const strideAt = 48;
 const headerBytes: u32 = 52;
 
 const smallest: f32 = 1e-37;
+/** Of logarithms and exponentials. */
+const rounding: f32 = 1e-3;
 
 /** How the scores of a label's copies become one. */
 const largest: i32 = 1;
@@ -193,7 +195,6 @@ function searchCopies(
       if (own < bound) continue;
       const id = load<u32>(childIds + ((firstChild + c) << 2));
       if (excluded !== 0 && load<u8>(excluded + id) !== 0) continue;
-      let highest = own;
       let sum: f32 = 0;
       let times: u32 = 0;
       const end = places + (load<u32>(copyStart + (id << 2), 4) << 3);
@@ -216,19 +217,24 @@ function searchCopies(
             );
         }
         const score = load<f32>(scores + rank * stride + (load<u32>(place, 4) << 2));
-        // That copy has spoken for the label.
-        if (rank < k && score >= bound) {
+        // The largest copy speaks for the label, the first of equals.
+        if (score > own || (score === own && rank < k)) {
           times = 0;
           break;
         }
-        highest = max(highest, score);
         if (merge !== largest) sum += finalScore(score, power);
         times++;
       }
       if (times === 0) continue;
-      const merged = merge === largest ? finalScore(highest, power) : sum / <f32>times;
-      if (sums !== 0) gathered = add(merged, id, sums, reached, gathered);
-      else size = offer(best, size, top, merged, id);
+      const merged = merge === largest ? finalScore(own, power) : sum / <f32>times;
+      if (sums !== 0) {
+        gathered = add(merged, id, sums, reached, gathered);
+        continue;
+      }
+      size = offer(best, size, top, merged, id);
+      // No mean is above its largest part.
+      const worst = load<f32>(best);
+      if (size === top && power >= 0 && worst > smallest) bound = max(bound, Mathf.log(worst) - rounding);
     }
   }
   for (let k: u32 = 0; k < kept; k++) store<u32>(ranks + (load<u32>(from + (k << 3), 4) << 2), 0);
@@ -260,7 +266,6 @@ function lowestUseful(worst: f32, copies: u32, power: i32, merge: i32): f32 {
   if (merge === largest) return worst;
   // A mean is at most its largest part, and at least that part divided by the copies.
   const share = <f32>1 / <f32>copies;
-  const rounding: f32 = 1e-3;
   if (power !== ownMargin) return worst + Mathf.log(share) - rounding;
   const score = share / (<f32>1 + Mathf.exp(-worst));
   return Mathf.log(score / (<f32>1 - score)) - rounding;

@@ -1,6 +1,6 @@
 // Which method suits the groups (`auto`): how mixed they are, and which imputed labels make the classifier that best
 // recognises the labels of groups it has not seen.
-import type { Groups } from '../../data/group.ts';
+import { countLabels, type Groups } from '../../data/group.ts';
 import { Vocabulary } from '../../data/vocabulary.ts';
 import { type Csr, nnz, type Pattern, rowIndices, rowValues, selectRows } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
@@ -32,7 +32,7 @@ export async function chooseMethod<M extends string>(
   const mixed = withinShare(x, groups.members);
   const reasons = [
     `members of a group differ ${(100 * mixed).toFixed(0)}% as much as random rows do` +
-      (groups.labels.values.some((count) => count > 1) ? '' : '; no group carries a label twice'),
+      (countLabels(groups) ? '' : '; no group carries a label twice'),
   ];
   if (nnz(groups.members) === groups.members.rows) {
     reasons.push(`every group has one member: nothing is to be decided (${candidates[0].method})`);
@@ -123,7 +123,7 @@ async function recognised(
   const set = { rows: train.x.rows, labels, vocabulary, features: { sparse: train.x } };
   const model = await tree.train(set, parseOptions(tree.options), { ...context, progress: quiet });
   const ranking = await model.predict({ sparse: test.x }, { top: 1, threads: context.threads });
-  const counted = train.groups.labels.values.some((count) => count > 1);
+  const counted = countLabels(train.groups);
   const rooms = Array.from({ length: groups }, (_, group) => room(test.groups, group, counted));
   const chances = shares(rooms, labels.cols, nnz(test.groups.members));
   for (let group = 0; group < groups; group++) {

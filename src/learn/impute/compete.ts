@@ -1,6 +1,6 @@
 // The labels of one group compete for its members: what classifiers say of each label alone is turned into a choice for
 // the whole group, in which labels that nothing is known about and members that nothing was chosen for meet.
-import type { Groups } from '../../data/group.ts';
+import { countLabels, type Groups } from '../../data/group.ts';
 import { columnCounts } from '../../math/csr.ts';
 import { type Assignment, chooseBest, type Scores } from './assignment.ts';
 
@@ -19,7 +19,7 @@ const dearest = 1;
 export function compete({ members, labels }: Pick<Groups, 'members' | 'labels'>, scores: Scores): Assignment {
   const { offsets, values } = scores;
   const chosen = chooseBest({ members, labels }, scores, 'top-r');
-  const counted = labels.values.some((count) => count > 1);
+  const counted = countLabels({ labels });
   const carriers = columnCounts(labels);
   for (let group = 0; group < labels.rows; group++) {
     const pairs = Array.from(

@@ -1,7 +1,7 @@
 // Members by chance, the more probable the oftener, for labels that many carry. Where features tell little, the best
 // members of all groups are too much alike: who learns from them alone becomes surer than the truth is. Chance is noise
 // in turn, which a classifier only averages out if it has more examples than features.
-import type { Groups } from '../../data/group.ts';
+import { countLabels, type Groups } from '../../data/group.ts';
 import type { Random } from '../../math/random.ts';
 import type { Assignment } from './assignment.ts';
 import { compete } from './compete.ts';
@@ -26,7 +26,7 @@ export function drawFrequent(
     carried[label] += labels.values[pair];
   });
   // Groups that do not say how often they carry a label leave open how many to draw.
-  const counted = labels.values.some((count) => count > 1);
+  const counted = countLabels(groups);
   const drawn = new Set([...carried.keys()].filter((label) => counted && carried[label] > features));
   if (drawn.size === 0) return { scores, chosen };
   const { offsets } = scores;

@@ -369,7 +369,7 @@ describe('the tree learner with overlap', () => {
   it('refuses its options where it is off, and rounds that would repeat themselves', async () => {
     for (const [name, value] of Object.entries({
       'overlap.lambda': 3,
-      'overlap.merge': 'mean',
+      'overlap.merge': 'max',
       'overlap.placement': 'random',
     })) {
       await expect(train(set, { [name]: value })).rejects.toThrow(

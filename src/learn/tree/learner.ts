@@ -78,9 +78,10 @@ const options = {
     'what is trained again after labels were placed: all levels, or the last alone',
   ),
   'overlap.merge': choice(
-    'max',
-    ['mean', 'max'],
-    'how the scores of the copies the beam reached become one; mean looks into more leaves',
+    'auto',
+    ['auto', 'mean', 'max'],
+    'how the scores of the copies the beam reached become one; auto: the mean, or the largest where leaves are few and ' +
+      'a mean would have to look into most of them',
   ),
   'overlap.placement': choice(
     'matched',
@@ -111,10 +112,10 @@ const manyLeaves = 40;
  * row.
  */
 const withOverlap = {
-  passes: { draft: 3, above: 5, most: 10 },
-  few: { least: 5, step: 1, beam: 10 },
-  many: { least: 4, step: 2, beam: 8 },
-};
+  passes: { draft: 3, most: 10 },
+  few: { least: 5, above: 5, step: 1, beam: 10, merge: 'max' },
+  many: { least: 4, above: 8, step: 2, beam: 8, merge: 'mean' },
+} as const;
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
 function settleOverlap(o: Options, beam: number, isLarge: boolean): Overlap | undefined {
@@ -128,8 +129,8 @@ function settleOverlap(o: Options, beam: number, isLarge: boolean): Overlap | un
         },
       );
     const values = own.map(([name, value]) => [name.slice(prefix.length), value]);
-    const { least, step } = isLarge ? withOverlap.many : withOverlap.few;
-    const { above, most, draft } = withOverlap.passes;
+    const { least, above, step, merge } = isLarge ? withOverlap.many : withOverlap.few;
+    const { most, draft } = withOverlap.passes;
     const given = (passes: number) => o.iterations || passes;
     const passes = { above: given(above), labels: { least: given(least), most: given(most) } };
     // To count where most rows of a label go takes few leaves; to say which rows a copy learns from, all.
@@ -139,6 +140,7 @@ function settleOverlap(o: Options, beam: number, isLarge: boolean): Overlap | un
     const whole = { step: 1, passes: passes.above, beam };
     return {
       ...Object.fromEntries(values),
+      merge: o['overlap.merge'] === 'auto' ? merge : o['overlap.merge'],
       passes,
       draft: o['overlap.update'] === 'ranker-only' ? whole : first,
     };
