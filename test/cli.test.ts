@@ -165,6 +165,10 @@ describe('umbel', () => {
       /--test must be between 0 and 1/,
     ],
     [['data', 'group', '--input', 'all.csv', '--out', 'p'], /either --random or --depth/],
+    [
+      ['data', 'group', '--input', 'all.csv', '--out', 'p', '--random', '5', '--noise', '1'],
+      /--noise must come with --depth/,
+    ],
   ])('%j ends with one sentence and code 2', async (args, message) => {
     const { code, stderr, stdout } = await umbel(...args);
     expect(stderr).toMatch(message);
@@ -240,10 +244,14 @@ describe('umbel', () => {
 
     const { labels } = await json('senses', '--model', 'belts', '--top', '3');
     expect((labels as { label: string }[])[0].label).toBe('belt');
+    const ranked = await umbel('senses', '--model', 'belts', '--top', '1', '--words', '1');
+    expect(ranked.stdout).toMatch(/belt +\w+ \| \w+\n$/);
     const shown = await umbel('senses', '--model', 'belts', '--label', 'belt');
     expect(shown.stdout).toMatch(/^belt {2}2 senses\n\n1\. \d+\.\d\d% of its samples/);
     expect(shown.stdout).toMatch(/\nwords {3}.*\nbeside {2}.*\ntexts {3}belt .* (car|fashion)\n/);
 
+    const few = ['--train', 'all.csv', '--set', 'overlap=true', '--out', 'flat', ...delimiter];
+    expect((await umbel('train', ...few)).stderr).toMatch(/overlap changes nothing: \d+ labels have no tree/);
     await json('train', '--train', 'all.csv', '--learner', 'popular', '--out', 'senseless', ...delimiter);
     for (const [args, message] of [
       [['--model', 'belts', '--label', 'bell'], /did you mean belt\?/],

@@ -71,7 +71,11 @@ export function registerData(program: Command): void {
     .requiredOption('--out <folder>', 'gets instances (without labels) and groups.jsonl')
     .option('--random <size>', 'random groups of this many samples', positiveInteger('random'))
     .option('--depth <d>', '2^d groups of similar samples', positiveInteger('depth'))
-    .option('--noise <s>', 'blur the similarity: 0 none, Infinity random', Number, 0)
+    .option(
+      '--noise <s>',
+      'with --depth: blur the similarity, 0 not at all, Infinity to random groups',
+      Number,
+    )
     .addOption(
       new Option('--merge <rule>', 'list counts repeated labels, set does not')
         .choices(merges)
@@ -151,14 +155,18 @@ async function splitFile(
 
 async function groupFile(
   terminal: Terminal,
-  flags: OutputFlags & { random?: number; depth?: number; noise: number; merge: Merge },
+  flags: OutputFlags & { random?: number; depth?: number; noise?: number; merge: Merge },
 ) {
   if ((flags.random === undefined) === (flags.depth === undefined)) {
     throw badUsage('give either --random or --depth', { hint: '--random 10 makes random groups of ten' });
   }
-  if (!(flags.noise >= 0)) throw badUsage('--noise must be 0 or more', { value: flags.noise });
+  const { seed, noise = 0 } = flags;
+  if (!(noise >= 0)) throw badUsage('--noise must be 0 or more', { value: noise });
+  if (flags.noise !== undefined && flags.depth === undefined)
+    throw badUsage('--noise must come with --depth: random groups have no similarity to blur', {
+      value: noise,
+    });
   const { dataset, extension } = await readWhole(flags, terminal);
-  const { seed, noise } = flags;
   const members =
     flags.random !== undefined
       ? randomGroups(dataset.rows, flags.random, seed)

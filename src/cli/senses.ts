@@ -11,7 +11,7 @@ interface SensesFlags extends CommonFlags {
   model: string;
   label?: string;
   top?: number;
-  words: number;
+  words?: number;
 }
 
 const sensesExamples = `
@@ -27,7 +27,11 @@ export function registerSenses(program: Command): void {
     .requiredOption('--model <folder>', 'a trained model', once('model'))
     .option('--label <id>', 'the label to show, by id or name', once('label'))
     .option('--top <n>', 'rank this many labels by how far apart their senses are', positiveInteger('top'))
-    .option('--words <n>', 'words and neighbours shown per sense', positiveInteger('words'), 8)
+    .option(
+      '--words <n>',
+      'words and neighbours shown per sense (default: 8, with --top 3)',
+      positiveInteger('words'),
+    )
     .addHelpText('after', sensesExamples);
   withCommonFlags(command).action(verb(senses));
 }
@@ -36,24 +40,24 @@ async function senses(terminal: Terminal, flags: SensesFlags) {
   if ((flags.label === undefined) === (flags.top === undefined))
     throw badUsage('one of --label and --top must be given, and not both');
   const classifier = await loadModel(flags.model);
-  if (flags.top !== undefined) return rankLabels(terminal, classifier, flags.top);
+  if (flags.top !== undefined) return rankLabels(terminal, classifier, flags.top, flags.words ?? 3);
   const label = findLabel(flags.label ?? '', classifier.vocabulary);
   const name = classifier.vocabulary.name(classifier.vocabulary.column(label) ?? 0);
   const found = classifier.senses(label);
   const plural = found.length === 1 ? 'sense' : 'senses';
   const id = name === label ? '' : color.dim(` (${label})`);
   terminal.say(`${color.bold(name)}${id}  ${found.length} ${plural}`);
-  for (const [i, sense] of found.entries()) terminal.say(show(sense, i + 1, flags.words));
+  for (const [i, sense] of found.entries()) terminal.say(show(sense, i + 1, flags.words ?? 8));
   return { label, name, senses: found };
 }
 
-function rankLabels(terminal: Terminal, classifier: Classifier, top: number) {
+function rankLabels(terminal: Terminal, classifier: Classifier, top: number, most: number) {
   const ranked = classifier.sensesTop(top).map((entry) => {
     const samples = classifier.counts[classifier.vocabulary.column(entry.label) ?? 0];
     return { ...entry, samples, senses: classifier.senses(entry.label) };
   });
   const rows = ranked.map(({ label, name, apart, samples, senses }) => {
-    const words = senses.map((sense) => telling(sense, 3).join(', '));
+    const words = senses.map((sense) => telling(sense, most).join(', '));
     return [apart.toFixed(3), formatCount(samples), label, name === label ? '' : name, words.join(' | ')];
   });
   terminal.say(table(['apart', 'samples', 'id', 'name', 'words of each sense'], rows));

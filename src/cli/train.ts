@@ -58,7 +58,11 @@ export function registerTrain(program: Command): void {
       '--groups <file>',
       'the labels of groups of samples, where the samples have none (umbel impute --help); miml takes groups as bags',
     )
-    .option('--impute <method>', `how groups give their labels to samples: ${imputeMethods.join(', ')}`)
+    .option(
+      '--impute <method>',
+      `how groups give their labels to samples: ${imputeMethods.join(', ')}; further options as ` +
+        '--set impute.rounds=2 (umbel impute --help)',
+    )
     .option(
       '--vectors <folder>',
       'a trained prime model: its vectors of the texts become features beside TF-IDF, and are saved with the new model',
@@ -175,7 +179,8 @@ async function readTraining(
 }
 
 /** Says what training will need, and refuses what this machine cannot hold. */
-function checkRoom({ memory, disk }: Estimate, { note }: Terminal): void {
+function checkRoom({ memory, disk, remark }: Estimate, { note }: Terminal): void {
+  if (remark) note(remark);
   const room = Math.min(totalmem(), process.constrainedMemory?.() || Number.POSITIVE_INFINITY);
   if (memory > room) {
     throw new UmbelError(

@@ -35,6 +35,8 @@ export interface TrainContext extends Context {
 export interface Estimate {
   memory: number;
   disk: number;
+  /** What the options will not do, if there is something. */
+  remark?: string;
 }
 
 /** Values of options to try. */

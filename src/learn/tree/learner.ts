@@ -241,7 +241,12 @@ export const tree: Learner<typeof options> = {
     );
   },
   estimate({ features, labels }, given, threads) {
-    return estimateTree(joinFeatures(features), labels, shapeOf(labels, settle(given, labels.cols)), threads);
+    const shape = shapeOf(labels, settle(given, labels.cols));
+    const estimate = estimateTree(joinFeatures(features), labels, shape, threads);
+    if (!given.overlap || !shape.flat) return estimate;
+    const { cols } = labels;
+    const remark = `overlap changes nothing: ${cols} labels have no tree (up to flatSize=${given.flatSize} they have none)`;
+    return { ...estimate, remark };
   },
   load: loadTree,
 };
