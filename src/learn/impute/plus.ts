@@ -85,12 +85,13 @@ function changedShare(chosen: Uint8Array, before: Uint8Array): number {
 }
 
 /**
- * How much a row's other labels say beside its features: as much where there are about fifteen, less where there are
- * few. Found on bibtex, cve-libraries, yso-titles-l3 and delicious, whose rows have 2.4, 5, 5 and 19 labels.
+ * How much a row's other labels say beside its features: as much where there are about five or more, less where there
+ * are few. Found on bibtex, rcv1sub, cve-libraries, yso-titles-l3 and delicious, whose rows have 2.4, 3, 5, 5 and 19
+ * labels.
  */
 function labelWeight({ members, labels }: Pick<Groups, 'members' | 'labels'>): number {
   const perRow = labels.values.reduce((sum, count) => sum + count, 0) / Math.max(1, nnz(members));
-  return Math.min(1.5, Math.max(0, perRow - 1) / 15);
+  return Math.min(1.2, Math.max(0, perRow - 1) / 4);
 }
 
 /** Unit rows whose columns weigh the more the fewer of the rows `known` have them. */
