@@ -80,8 +80,8 @@ const options = {
   'overlap.merge': choice(
     'auto',
     ['auto', 'mean', 'max'],
-    'how the scores of the copies the beam reached become one; auto: the mean, or the largest where leaves are few and ' +
-      'a mean would have to look into most of them',
+    'how the scores of the copies the beam reached become one; auto: the largest, or the mean where leaves are a hundred ' +
+      'and more',
   ),
   'overlap.placement': choice(
     'matched',
@@ -113,12 +113,14 @@ const manyLeaves = 40;
  */
 const withOverlap = {
   passes: { draft: 3, most: 10 },
-  few: { least: 5, above: 5, step: 1, beam: 10, merge: 'max' },
-  many: { least: 4, above: 8, step: 2, beam: 8, merge: 'mean' },
-} as const;
+  few: { least: 5, above: 5, step: 1, beam: 10 },
+  many: { least: 4, above: 8, step: 2, beam: 8 },
+};
+/** From so many times as many labels as a leaf holds, a beam seldom reaches two copies, and their mean costs little. */
+const meanLeaves = 100;
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
-function settleOverlap(o: Options, beam: number, isLarge: boolean): Overlap | undefined {
+function settleOverlap(o: Options, beam: number, labels: number): Overlap | undefined {
   const own = Object.entries(o).filter(([name]) => name.startsWith(prefix));
   if (o.overlap) {
     if (o['overlap.update'] === 'ranker-only' && o['overlap.rounds'] > 1)
@@ -128,8 +130,10 @@ function settleOverlap(o: Options, beam: number, isLarge: boolean): Overlap | un
           value: o['overlap.rounds'],
         },
       );
+    const isLarge = labels > manyLeaves * o.leafSize;
+    const merge = labels > meanLeaves * o.leafSize ? 'mean' : 'max';
     const values = own.map(([name, value]) => [name.slice(prefix.length), value]);
-    const { least, above, step, merge } = isLarge ? withOverlap.many : withOverlap.few;
+    const { least, above, step } = isLarge ? withOverlap.many : withOverlap.few;
     const { most, draft } = withOverlap.passes;
     const given = (passes: number) => o.iterations || passes;
     const passes = { above: given(above), labels: { least: given(least), most: given(most) } };
@@ -167,7 +171,7 @@ function settle(o: Options, labels: number) {
   const cost = o.loss === 'logistic' ? 4 : 0.4;
   const isLarge = labels > manyLeaves * o.leafSize;
   const beam = o.beam || (o.overlap && isLarge ? withOverlap.many : withOverlap.few).beam;
-  const overlap = settleOverlap(o, beam, isLarge);
+  const overlap = settleOverlap(o, beam, labels);
   return {
     ...o,
     overlap,
