@@ -120,7 +120,7 @@ const withOverlap = {
 const meanLeaves = 100;
 
 /** The options of overlap without their prefix; undefined where it is off, which refuses them. */
-function settleOverlap(o: Options, beam: number, labels: number): Overlap | undefined {
+function settleOverlap(o: Options, beam: number, labels: number, isLarge: boolean): Overlap | undefined {
   const own = Object.entries(o).filter(([name]) => name.startsWith(prefix));
   if (o.overlap) {
     if (o['overlap.update'] === 'ranker-only' && o['overlap.rounds'] > 1)
@@ -130,7 +130,6 @@ function settleOverlap(o: Options, beam: number, labels: number): Overlap | unde
           value: o['overlap.rounds'],
         },
       );
-    const isLarge = labels > manyLeaves * o.leafSize;
     const merge = labels > meanLeaves * o.leafSize ? 'mean' : 'max';
     const values = own.map(([name, value]) => [name.slice(prefix.length), value]);
     const { least, above, step } = isLarge ? withOverlap.many : withOverlap.few;
@@ -171,7 +170,7 @@ function settle(o: Options, labels: number) {
   const cost = o.loss === 'logistic' ? 4 : 0.4;
   const isLarge = labels > manyLeaves * o.leafSize;
   const beam = o.beam || (o.overlap && isLarge ? withOverlap.many : withOverlap.few).beam;
-  const overlap = settleOverlap(o, beam, labels);
+  const overlap = settleOverlap(o, beam, labels, isLarge);
   return {
     ...o,
     overlap,
@@ -249,7 +248,7 @@ export const tree: Learner<typeof options> = {
     const estimate = estimateTree(joinFeatures(features), labels, shape, threads);
     if (!given.overlap || !shape.flat) return estimate;
     const { cols } = labels;
-    const remark = `overlap changes nothing: ${cols} labels have no tree (up to flatSize=${given.flatSize} they have none)`;
+    const remark = `overlap changes nothing: ${cols} labels have no tree, being no more than flatSize=${given.flatSize}`;
     return { ...estimate, remark };
   },
   load: loadTree,
