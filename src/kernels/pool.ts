@@ -126,6 +126,14 @@ export class Pool {
 /** Pools that wait for the next `runJobs`: starting threads takes longer than many a batch. */
 const waiting: Pool[] = [];
 
+const waitingFor = (threads: number, here: boolean) =>
+  waiting.findIndex((pool) => pool.threads === threads && pool.here === here);
+
+/** Lets threads start for a `runJobs` that is still being prepared. */
+export function startThreads(threads: number): void {
+  if (waitingFor(threads, false) < 0) waiting.push(new Pool(threads));
+}
+
 /** Runs all jobs on threads that wait for them, and on the caller's where it may; results come in job order. */
 export async function runJobs<Setup, Job, Result>(
   task: Task<Setup, Job, Result>,
@@ -133,7 +141,7 @@ export async function runJobs<Setup, Job, Result>(
   jobs: Iterable<Job>,
   { threads, here = false, ...options }: RunOptions<Result> & { threads: number; here?: boolean },
 ): Promise<Result[]> {
-  const at = waiting.findIndex((pool) => pool.threads === threads && pool.here === here);
+  const at = waitingFor(threads, here);
   const pool = at < 0 ? new Pool(threads, { here }) : waiting.splice(at, 1)[0];
   try {
     return await pool.run(task, setup, jobs, options);

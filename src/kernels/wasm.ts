@@ -149,6 +149,15 @@ export interface Kernels {
     offsets: number,
     scores: number,
   ): void;
+  markBest(
+    count: number,
+    firsts: number,
+    pairs: number,
+    offsets: number,
+    scores: number,
+    counts: number,
+    marks: number,
+  ): void;
   takeMarks(
     count: number,
     firsts: number,

@@ -15,7 +15,7 @@ const valueBits: u64 = 0xffffffff00000000;
 /**
  * Lists the places of a label's groups. `cells` (8 bytes: the offset of the feature's sum, and its value) lie row after
  * row and group after group from `bounds` on. Per place: `spans`, where its cells begin and end (4 bytes each), and
- * `means`, its dot product with the mean that is subtracted; `firsts` gets the groups' places.
+ * `means`, its dot product with the mean that is subtracted, unless that is 0; `firsts` gets the groups' places.
  */
 export function listPlaces(
   groups: usize,
@@ -40,7 +40,7 @@ export function listPlaces(
       store<u32>(span, <u32>cells + (load<u32>(row) << 3));
       store<u32>(span, <u32>cells + (load<u32>(row, 4) << 3), 4);
     }
-    memory.copy(means + (place << 3), meanDots + (first << 3), rows << 3);
+    if (means !== 0) memory.copy(means + (place << 3), meanDots + (first << 3), rows << 3);
     place += rows;
     store<u32>(firsts + (j << 2), place, 4);
   }
@@ -124,7 +124,14 @@ export function startDirection(
   shares: usize,
   dots: usize,
 ): f64 {
-  for (let i: u32 = 0; i < places; i++) addCells(spans + (i << 3), load<f64>(shares + (i << 3)), sums);
+  for (let i: u32 = 0; i < places; ) {
+    const share = load<f64>(shares + (i << 3));
+    const begin = load<u32>(spans + (i << 3));
+    let end: u32;
+    do end = load<u32>(spans + (i++ << 3), 4);
+    while (i < places && load<u32>(spans + (i << 3)) === end && load<f64>(shares + (i << 3)) === share);
+    if (share !== 0) addCells(begin, end, share, sums);
+  }
   multiplySums(places, spans, means, meanSquare, sums, shares, dots);
   const length = lengthOfSum(places, shares, dots);
   if (length === 0) {
@@ -262,16 +269,15 @@ function turn(
       if (change === 0) continue;
       moved = true;
       store<f64>(shares + (i << 3), share);
-      addCells(spans + (i << 3), change, sums);
+      addCells(load<u32>(spans + (i << 3)), load<u32>(spans + (i << 3), 4), change, sums);
     }
   }
   return moved;
 }
 
-/** Adds a row, `times` its values. */
-function addCells(span: usize, times: f64, sums: usize): void {
-  const end: usize = load<u32>(span, 4);
-  for (let cell: usize = load<u32>(span); cell < end; cell += 8) {
+/** Adds cells that lie side by side, of one row or of several, `times` their values. */
+function addCells(cell: usize, end: usize, times: f64, sums: usize): void {
+  for (; cell < end; cell += 8) {
     const sum = sums + load<u32>(cell);
     store<f64>(sum, load<f64>(sum) + times * <f64>load<f32>(cell, 4));
   }
@@ -279,10 +285,12 @@ function addCells(span: usize, times: f64, sums: usize): void {
 
 /** Sets both sums to zero again wherever a place has a cell. */
 export function clearSums(places: u32, spans: usize, sums: usize, others: usize): void {
-  for (let i: u32 = 0; i < places; i++) {
-    const span = spans + (i << 3);
-    const end: usize = load<u32>(span, 4);
-    for (let cell: usize = load<u32>(span); cell < end; cell += 8) {
+  for (let i: u32 = 0; i < places; ) {
+    let cell: usize = load<u32>(spans + (i << 3));
+    let end: u32;
+    do end = load<u32>(spans + (i++ << 3), 4);
+    while (i < places && load<u32>(spans + (i << 3)) === end);
+    for (; cell < end; cell += 8) {
       const offset = load<u32>(cell);
       store<f64>(sums + offset, 0);
       store<f64>(others + offset, 0);
@@ -303,7 +311,7 @@ function lengthOfSum(places: u32, shares: usize, dots: usize): f64 {
   return length <= cancelled * size ? 0 : length;
 }
 
-/** The dot products of the centred sum with the centred rows. */
+/** The dot products of the sum with the rows, both centred where there are `means`. */
 function multiplySums(
   places: u32,
   spans: usize,
@@ -313,14 +321,6 @@ function multiplySums(
   shares: usize,
   dots: usize,
 ): void {
-  let size: f64 = 0;
-  let onMean: f64 = 0;
-  for (let i: u32 = 0; i < places; i++) {
-    const share = load<f64>(shares + (i << 3));
-    size += share;
-    onMean += share * load<f64>(means + (i << 3));
-  }
-  const constant = size * meanSquare - onMean;
   for (let i: u32 = 0; i < places; i++) {
     let cell: usize = load<u32>(spans + (i << 3));
     const end: usize = load<u32>(spans + (i << 3), 4);
@@ -332,8 +332,23 @@ function multiplySums(
       other += <f64>load<f32>(cell, 12) * load<f64>(sums + load<u32>(cell, 8));
     }
     if (cell < end) dot += <f64>load<f32>(cell, 4) * load<f64>(sums + load<u32>(cell));
-    dot += other;
-    store<f64>(dots + (i << 3), dot - size * load<f64>(means + (i << 3)) + constant);
+    store<f64>(dots + (i << 3), dot + other);
+  }
+  if (means !== 0) centreProducts(places, means, meanSquare, shares, dots);
+}
+
+function centreProducts(places: u32, means: usize, meanSquare: f64, shares: usize, dots: usize): void {
+  let size: f64 = 0;
+  let onMean: f64 = 0;
+  for (let i: u32 = 0; i < places; i++) {
+    const share = load<f64>(shares + (i << 3));
+    size += share;
+    onMean += share * load<f64>(means + (i << 3));
+  }
+  const constant = size * meanSquare - onMean;
+  for (let i: u32 = 0; i < places; i++) {
+    const at = dots + (i << 3);
+    store<f64>(at, load<f64>(at) - size * load<f64>(means + (i << 3)) + constant);
   }
 }
 
@@ -351,6 +366,40 @@ export function keepScores(
     let out = scores + (load<u32>(offsets + (load<u32>(pairs + (j << 2)) << 2)) << 2);
     for (let i = load<u32>(firsts + (j << 2)); i < last; i++, out += 4) {
       store<f32>(out, <f32>load<f64>(dots + (i << 3)));
+    }
+  }
+}
+
+/**
+ * Marks the best of each pair's places, by the scores kept, from its offset on: as many as `counts` says, or one where
+ * that is 0; the first of equals. Marks are zero on entry.
+ */
+export function markBest(
+  count: u32,
+  firsts: usize,
+  pairs: usize,
+  offsets: usize,
+  scores: usize,
+  counts: usize,
+  marks: usize,
+): void {
+  for (let j: u32 = 0; j < count; j++) {
+    const size = load<u32>(firsts + (j << 2), 4) - load<u32>(firsts + (j << 2));
+    const from = load<u32>(offsets + (load<u32>(pairs + (j << 2)) << 2));
+    const own = scores + (from << 2);
+    const marked = marks + from;
+    const wanted: u32 = counts === 0 ? 1 : <u32>load<f32>(counts + (j << 2));
+    for (let r: u32 = 0; r < min(wanted, size); r++) {
+      let best = size;
+      let most: f32 = -Infinity;
+      for (let i: u32 = 0; i < size; i++) {
+        const score = load<f32>(own + (i << 2));
+        if ((best === size || score > most) && load<u8>(marked + i) === 0) {
+          best = i;
+          most = score;
+        }
+      }
+      store<u8>(marked + best, 1);
     }
   }
 }

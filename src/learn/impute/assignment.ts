@@ -102,30 +102,26 @@ export function chosenLabels(
   { members, labels }: Pick<Groups, 'members' | 'labels'>,
   { scores: { offsets }, chosen }: Assignment,
 ): Pattern {
+  const size = chosen.reduce((sum, mark) => sum + mark, 0);
+  const [rows, carried] = [new Uint32Array(size), new Uint32Array(size)];
   const indptr = new Uint32Array(members.cols + 1);
-  const next = indptr.subarray(1);
-  let indices = new Uint32Array(0);
-  // Once to count, and once to fill from where each row begins.
-  for (const fills of [false, true]) {
-    for (let group = 0; group < labels.rows; group++) {
-      for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
-        const label = labels.indices[pair];
-        const shift = members.indptr[group] - offsets[pair];
-        for (let i = offsets[pair]; i < offsets[pair + 1]; i++) {
-          if (chosen[i] === 0) continue;
-          const row = members.indices[i + shift];
-          if (fills) indices[next[row]] = label;
-          next[row]++;
-        }
+  let found = 0;
+  for (let group = 0; group < labels.rows; group++) {
+    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
+      const shift = members.indptr[group] - offsets[pair];
+      for (let i = offsets[pair]; i < offsets[pair + 1]; i++) {
+        if (chosen[i] === 0) continue;
+        const row = members.indices[i + shift];
+        rows[found] = row;
+        carried[found++] = labels.indices[pair];
+        indptr[row + 1]++;
       }
     }
-    if (fills) break;
-    for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
-    indices = new Uint32Array(indptr[members.cols]);
-    // What a row begins with moves on to its end, where the next begins.
-    indptr.copyWithin(1, 0, members.cols);
-    indptr[0] = 0;
   }
+  for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
+  const next = indptr.slice();
+  const indices = new Uint32Array(size);
+  for (let i = 0; i < size; i++) indices[next[rows[i]]++] = carried[i];
   return sortedOnce({ rows: members.cols, cols: labels.cols, indptr, indices });
 }
 

@@ -4,8 +4,8 @@ import type { Groups } from '../../data/group.ts';
 import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
-import type { Scores } from './assignment.ts';
-import { keep, type LabelTask, list, overLabels, type PlaceOptions, runLabels } from './places.ts';
+import type { Assignment } from './assignment.ts';
+import { keep, type LabelTask, list, meansOf, overLabels, type PlaceOptions, runLabels } from './places.ts';
 
 export interface GrlrOptions extends PlaceOptions {
   iterations: number;
@@ -14,20 +14,23 @@ export interface GrlrOptions extends PlaceOptions {
 
 const task: LabelTask<GrlrOptions> = { module: import.meta.url, name: 'prepareAssign' };
 
-/** How near each member of a group is to each of its labels; `x` has unit rows. Groups from `asked` on are examples. */
-export const scoreNearest = (
+/**
+ * How near each member of a group is to each of its labels, and which are the nearest; `x` has unit rows. Groups from
+ * `asked` on are examples.
+ */
+export const assignNearest = (
   x: Csr,
   groups: Pick<Groups, 'members' | 'labels'>,
   options: GrlrOptions,
   context: Context,
   asked?: number,
-): Promise<Scores> => runLabels(task, x, groups, options, { asked }, context);
+): Promise<Assignment> => runLabels(task, x, groups, options, { asked }, context);
 
 export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label) => {
   const { memory, options } = setup;
   const { weights, count, places } = label;
   list(kernels, setup, at, label);
-  const rows = [places, at.spans, at.means, setup.meanSquare] as const;
+  const rows = [places, at.spans, meansOf(setup, at), setup.meanSquare] as const;
   const start = () => kernels.startDirection(...rows, at.sums, at.shares, at.dots) > 0;
   kernels.shareWeights(count, at.firsts, weights, at.shares);
   const found =
@@ -48,6 +51,8 @@ export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label)
     kernels.clearSums(places, at.spans, at.sums, others);
   }
   keep(kernels, setup, at, label);
+  const kept = [label.pairs, setup.offsets, setup.scores] as const;
+  kernels.markBest(count, at.firsts, ...kept, label.counts, setup.chosen);
 });
 
 /**

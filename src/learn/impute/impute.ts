@@ -11,10 +11,10 @@ import { joinFeatures, unitFeatures } from '../features.ts';
 import { nameFeatures } from '../label-names.ts';
 import type { TrainingSet } from '../learner.ts';
 import { Preparation, preparationOptions } from '../preparation.ts';
-import { type Assignment, chooseBest, chosenLabels } from './assignment.ts';
+import { type Assignment, chosenLabels } from './assignment.ts';
 import { chooseMethod } from './auto.ts';
 import { checkGroups, pinGroups } from './corrections.ts';
-import { scoreNearest } from './grlr.ts';
+import { assignNearest } from './grlr.ts';
 import { usefulNames } from './names.ts';
 import { assignPlus } from './plus.ts';
 
@@ -118,8 +118,7 @@ export async function impute(
     return { labels: chosenLabels(groups, assignment), assignment, method, reasons: [] };
   };
   const nearest = async (method: Imputed['method'], iterations: number) => {
-    const scores = await scoreNearest(x, groups, { ...o, iterations, centre: false }, context);
-    return assigned(method, { scores, chosen: chooseBest(groups, scores, o.assign) });
+    return assigned(method, await assignNearest(x, groups, { ...o, iterations, centre: false }, context));
   };
   switch (o.method) {
     case 'baseline':

@@ -1,18 +1,20 @@
 // Work on one label at a time, on all threads: the members of its groups (its places) are listed, or copied side by side,
 // for the kernels, and what they choose is collected. What is done with a label is the caller's: grlr.ts, refine.ts.
 import type { Groups } from '../../data/group.ts';
-import { runJobs, type Task } from '../../kernels/pool.ts';
+import { runJobs, startThreads, type Task } from '../../kernels/pool.ts';
 import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
 import { type Csr, columnCounts, nnz, type Pattern } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
 import { ownScratch } from '../tree/chain.ts';
-import { type PairsByLabel, pairsByLabel, type Scores, scoreOffsets } from './assignment.ts';
+import { type Assignment, type PairsByLabel, pairsByLabel, scoreOffsets } from './assignment.ts';
 
 export interface PlaceOptions {
   /** Whether the mean of all rows is subtracted from each. */
   centre: boolean;
   /** Whether a group that carries a label r times counts r times. */
   weightByCount: boolean;
+  /** Whether a label goes to the best member of a group, or to as many as the group carries it. */
+  assign: 'best' | 'top-r';
 }
 
 /** What every thread is given: addresses, sizes, and the options of the work to be done. */
@@ -29,8 +31,10 @@ export interface Setup<O> {
   /** Of each label in turn, its groups. */
   groups: number;
   weights: number;
+  /** How many members of each are wanted; 0 where it is one of each. */
+  counts: number;
   pairs: number;
-  /** Of each pair, where the scores of its members begin; and which of them were chosen before. */
+  /** Of each pair, where the scores of its members begin; and which of them were chosen before, or are now. */
   offsets: number;
   scores: number;
   chosen: number;
@@ -71,7 +75,10 @@ interface Given {
   allGroups?: boolean;
 }
 
-/** What a task says of every pair and each of its members; `x` has one row per sample. */
+/**
+ * What a task says of every pair and each of its members, as a view of the memory it worked in; `x` has one row per
+ * sample.
+ */
 export async function runLabels<O extends PlaceOptions>(
   task: LabelTask<O>,
   x: Csr,
@@ -79,29 +86,32 @@ export async function runLabels<O extends PlaceOptions>(
   options: O,
   { chosen, labelFeatures, asked = members.rows, allGroups = false }: Given,
   context: Context,
-): Promise<Scores> {
+): Promise<Assignment> {
+  startThreads(context.threads);
   const pairs = pairsByLabel(labels);
   const offsets = scoreOffsets(members, labels);
   const size = offsets[offsets.length - 1];
-  const { meanDots, meanSquare } = meanProducts(x, members, options.centre, x.rows - (members.rows - asked));
   const numbers = byFrequency(x);
-  const { indptr, cells } = cellsOf(x, members, numbers);
-  const sizes = labelSizes(pairs, members.indptr, indptr);
   const arena = new Arena(createMemory(1 << 20, true));
+  const { indptr, cells } = placeCells(arena, x, members, numbers);
+  const sizes = labelSizes(pairs, members.indptr, indptr);
+  const mean = options.centre && meanProducts(x, members, x.rows - (members.rows - asked));
+  const counts = arena.place(pairs.weights);
   const setup: Setup<O> = {
     memory: arena.memory,
     width: x.cols,
     indptr: arena.place(indptr),
-    cells: arena.place(cells),
+    cells,
     bounds: arena.place(members.indptr),
-    meanDots: arena.place(new Uint8Array(meanDots.buffer)),
-    meanSquare,
+    meanDots: mean ? arena.place(new Uint8Array(mean.dots.buffer)) : 0,
+    meanSquare: mean ? mean.square : 0,
     groups: arena.place(pairs.groups),
-    weights: arena.place(options.weightByCount ? pairs.weights : pairs.weights.map(() => 1)),
+    weights: options.weightByCount ? counts : arena.place(pairs.weights.map(() => 1)),
+    counts: options.assign === 'best' ? 0 : counts,
     pairs: arena.place(pairs.pairs),
     offsets: arena.place(offsets),
     scores: arena.allocate(4 * size),
-    chosen: chosen ? arena.place(chosen) : 0,
+    chosen: chosen ? arena.place(chosen) : arena.allocate(size),
     sizes,
     asked,
     hidden: labelFeatures === undefined ? undefined : numbers.slice(labelFeatures),
@@ -124,7 +134,11 @@ export async function runLabels<O extends PlaceOptions>(
       context.progress({ phase: 'impute', done, total: labels.cols, unit: 'labels' });
     },
   });
-  return { offsets, values: new Float32Array(arena.memory.buffer, setup.scores, size).slice() };
+  const { buffer } = arena.memory;
+  return {
+    scores: { offsets, values: new Float32Array(buffer, setup.scores, size) },
+    chosen: new Uint8Array(buffer, setup.chosen, size),
+  };
 }
 
 /** Offsets of a thread's work space, which has room for the largest label. */
@@ -163,8 +177,9 @@ export type Scratch = ReturnType<typeof scratchOf>;
 /** One label at work: its number, its groups, and where its places lie. */
 export interface LabelPlaces {
   label: number;
-  /** Addresses of its groups' weights and of their pairs. */
+  /** Addresses of its groups' weights, of how many members are wanted (0: one of each), and of their pairs. */
   weights: number;
+  counts: number;
   pairs: number;
   /** Its groups: how many, and their address; groups without the label may follow them in the list. */
   count: number;
@@ -192,6 +207,7 @@ export const overLabels =
         work(kernels, setup, at, {
           label,
           weights: setup.weights + first,
+          counts: setup.counts && setup.counts + first,
           pairs: setup.pairs + first,
           count: starts[label + 1] - starts[label],
           list: setup.groups + first,
@@ -202,11 +218,14 @@ export const overLabels =
     };
   };
 
+/** Where the places' dot products with the mean lie; 0 where nothing is centred. */
+export const meansOf = ({ meanDots }: Setup<unknown>, { means }: Scratch): number => meanDots && means;
+
 /** Finds the rows of the label's groups. */
 export function list(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label: LabelPlaces): void {
   kernels.listPlaces(
     ...([label.list, label.count, setup.bounds, setup.indptr, setup.cells, setup.meanDots] as const),
-    ...([at.firsts, at.spans, at.means] as const),
+    ...([at.firsts, at.spans, meansOf(setup, at)] as const),
   );
 }
 
@@ -230,17 +249,16 @@ export function keep(kernels: Kernels, setup: Setup<unknown>, at: Scratch, label
   kernels.keepScores(label.count, at.firsts, at.dots, label.pairs, setup.offsets, setup.scores);
 }
 
-/** Each member's dot product with the mean of the first rows, and its square; zeros where nothing is to be centred. */
-function meanProducts(x: Csr, { indices: rows }: Pattern, centre: boolean, averaged: number) {
-  const meanDots = new Float64Array(rows.length);
-  if (!centre) return { meanDots, meanSquare: 0 };
+/** Each member's dot product with the mean of the first rows, and the mean's square. */
+function meanProducts(x: Csr, { indices: rows }: Pattern, averaged: number) {
+  const dots = new Float64Array(rows.length);
   const mean = new Float64Array(x.cols);
   for (let p = 0; p < x.indptr[averaged]; p++) mean[x.indices[p]] += x.values[p] / averaged;
   for (let i = 0; i < rows.length; i++) {
     const end = x.indptr[rows[i] + 1];
-    for (let p = x.indptr[rows[i]]; p < end; p++) meanDots[i] += mean[x.indices[p]] * x.values[p];
+    for (let p = x.indptr[rows[i]]; p < end; p++) dots[i] += mean[x.indices[p]] * x.values[p];
   }
-  return { meanDots, meanSquare: mean.reduce((sum, value) => sum + value * value, 0) };
+  return { dots, square: mean.reduce((sum, value) => sum + value * value, 0) };
 }
 
 /** Features are numbered by how often they occur, so that the sums that are used most lie together. */
@@ -256,16 +274,18 @@ function byFrequency(x: Csr): Uint32Array {
 }
 
 /** The offset of a feature's sum beside its value, rows of a group after one another: a group is read as one. */
-function cellsOf(x: Csr, { indices: rows }: Pattern, numbers: Uint32Array) {
+function placeCells(arena: Arena, x: Csr, { indices: rows }: Pattern, numbers: Uint32Array) {
   const indptr = new Uint32Array(rows.length + 1);
   for (let i = 0; i < rows.length; i++) indptr[i + 1] = indptr[i] + x.indptr[rows[i] + 1] - x.indptr[rows[i]];
-  const cells = new Uint32Array(2 * indptr[rows.length]);
-  const values = new Float32Array(cells.buffer);
+  const size = 2 * indptr[rows.length];
+  const cells = arena.allocate(4 * size);
+  const offsets = new Uint32Array(arena.memory.buffer, cells, size);
+  const values = new Float32Array(arena.memory.buffer, cells, size);
   let at = 0;
   for (let i = 0; i < rows.length; i++) {
     const end = x.indptr[rows[i] + 1];
     for (let p = x.indptr[rows[i]]; p < end; p++, at += 2) {
-      cells[at] = 8 * numbers[x.indices[p]];
+      offsets[at] = 8 * numbers[x.indices[p]];
       values[at + 1] = x.values[p];
     }
   }

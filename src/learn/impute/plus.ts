@@ -14,10 +14,10 @@ import {
 } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
-import { type Assignment, chooseBest, chosenLabels, type Scores } from './assignment.ts';
+import { type Assignment, chosenLabels, type Scores } from './assignment.ts';
 import { compete } from './compete.ts';
 import { drawFrequent } from './draw.ts';
-import { scoreNearest } from './grlr.ts';
+import { assignNearest } from './grlr.ts';
 import { firstPairs, type Names, withNames } from './names.ts';
 import { refine } from './refine.ts';
 
@@ -28,7 +28,7 @@ export interface PlusOptions {
   names?: Names;
 }
 
-const start = { iterations: 0, step: 0, centre: true, weightByCount: true } as const;
+const start = { iterations: 0, step: 0, centre: true, weightByCount: true, assign: 'top-r' } as const;
 const classifier = { folds: 4, negatives: 1, cost: 0.4 };
 /** A round that changes a smaller share of the choices is the last. */
 const stable = 0.01;
@@ -45,8 +45,7 @@ export async function assignPlus(
   const { rows, groups } = names ? withNames(x, given, names) : { rows: x, groups: given };
   const features = rareFirst(rows, x);
   const asked = given.labels.rows;
-  const nearest = await scoreNearest(features, groups, start, context, asked);
-  let assigned = { scores: nearest, chosen: chooseBest(groups, nearest, 'top-r') };
+  let assigned = await assignNearest(features, groups, start, context, asked);
   for (let round = 0; round < rounds; round++) {
     const known = withLabels(features, chosenLabels(groups, assigned), weight);
     const found = await refine(

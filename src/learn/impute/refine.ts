@@ -37,7 +37,7 @@ const task: LabelTask<Options> = { module: import.meta.url, name: 'prepareRefine
  * One round. Columns of `x` from `labelFeatures` on stand for the labels chosen so far; groups from `asked` on are
  * examples that are not asked about.
  */
-export function refine(
+export async function refine(
   x: Csr,
   groups: Pick<Groups, 'members' | 'labels'>,
   chosen: Uint8Array,
@@ -46,8 +46,11 @@ export function refine(
   options: RefineOptions,
   context: Context,
 ): Promise<Scores> {
-  const placed: Options = { ...options, centre: false, weightByCount: false };
-  return runLabels(task, x, groups, placed, { chosen, labelFeatures, asked, allGroups: true }, context);
+  const placed: Options = { ...options, centre: false, weightByCount: false, assign: 'best' };
+  const given = { chosen, labelFeatures, asked, allGroups: true };
+  const { scores } = await runLabels(task, x, groups, placed, given, context);
+  // Copied, so that the memory, which holds much more, can go.
+  return { ...scores, values: scores.values.slice() };
 }
 
 export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => {
