@@ -130,8 +130,8 @@ const waitingFor = (threads: number, here: boolean) =>
   waiting.findIndex((pool) => pool.threads === threads && pool.here === here);
 
 /** Lets threads start for a `runJobs` that is still being prepared. */
-export function startThreads(threads: number): void {
-  if (waitingFor(threads, false) < 0) waiting.push(new Pool(threads));
+export function startThreads(threads: number, here = false): void {
+  if (waitingFor(threads, here) < 0) waiting.push(new Pool(threads, { here }));
 }
 
 /** Runs all jobs on threads that wait for them, and on the caller's where it may; results come in job order. */

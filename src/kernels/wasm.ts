@@ -140,7 +140,7 @@ export interface Kernels {
     iterations: number,
     step: number,
   ): void;
-  clearSums(places: number, spans: number, sums: number, others: number): void;
+  clearSums(places: number, spans: number, width: number, sums: number, others: number): void;
   keepScores(
     count: number,
     firsts: number,
@@ -152,9 +152,9 @@ export interface Kernels {
   markBest(
     count: number,
     firsts: number,
+    dots: number,
     pairs: number,
     offsets: number,
-    scores: number,
     counts: number,
     marks: number,
   ): void;

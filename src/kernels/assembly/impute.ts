@@ -113,7 +113,7 @@ export function shareWeights(count: u32, firsts: usize, weights: usize, shares: 
 /**
  * The direction is the sum of the places' rows times their `shares`: writes its dot products with the centred rows, and
  * returns its length, 0 where the rows cancel out. `meanSquare` is the mean's dot product with itself. `sums` are zero on
- * entry; what is left in them is the caller's to clear, unless the rows cancel out.
+ * entry; what is left in them is the caller's to clear.
  */
 export function startDirection(
   places: u32,
@@ -134,10 +134,7 @@ export function startDirection(
   }
   multiplySums(places, spans, means, meanSquare, sums, shares, dots);
   const length = lengthOfSum(places, shares, dots);
-  if (length === 0) {
-    clearSums(places, spans, sums, sums);
-    return 0;
-  }
+  if (length === 0) return 0;
   for (let i: u32 = 0; i < places; i++) store<f64>(dots + (i << 3), load<f64>(dots + (i << 3)) / length);
   return length;
 }
@@ -242,22 +239,18 @@ function turn(
     const first = load<u32>(firsts + (j << 2));
     const last = load<u32>(firsts + (j << 2), 4);
     const weight: f64 = load<f32>(weights + (j << 2));
-    let best = -Infinity;
-    let second = -Infinity;
-    let winner = several;
+    const least = nearlyBest(moveDots(first, last, dots, pulls, pull, scale));
+    // Without branches: which members are the best cannot be foreseen.
+    let hits: u32 = 0;
+    let winner: u32 = 0;
     for (let i = first; i < last; i++) {
-      const dot = (load<f64>(dots + (i << 3)) + pull * load<f64>(pulls + (i << 3))) * scale;
-      store<f64>(dots + (i << 3), dot);
-      second = Math.max(second, Math.min(dot, best));
-      if (dot > best) {
-        best = dot;
-        winner = i;
-      }
+      const hit = u32(load<f64>(dots + (i << 3)) >= least);
+      hits += hit;
+      winner += hit * i;
     }
-    const least = best - tie * Math.abs(best);
-    if (second >= least) winner = several;
+    if (hits !== 1) winner = several;
     if (winner !== several && winner === load<u32>(nearest + (j << 2))) {
-      agreement += weight * best;
+      agreement += weight * load<f64>(dots + (winner << 3));
       continue;
     }
     store<u32>(nearest + (j << 2), winner);
@@ -275,6 +268,35 @@ function turn(
   return moved;
 }
 
+/** Of dot products from this one on, all are tied with the best. */
+function nearlyBest(best: f64): f64 {
+  return best - tie * Math.abs(best);
+}
+
+/** Adds `pull` times the pulls to the dot products, times `scale`; returns the largest. */
+function moveDots(first: u32, last: u32, dots: usize, pulls: usize, pull: f64, scale: f64): f64 {
+  let at = dots + (first << 3);
+  let from = pulls + (first << 3);
+  const end = dots + (last << 3);
+  const pullTwice = f64x2.splat(pull);
+  const scaleTwice = f64x2.splat(scale);
+  let best = f64x2.splat(-Infinity);
+  for (; at + 8 < end; at += 16, from += 16) {
+    const sum = f64x2.add(v128.load(at), f64x2.mul(pullTwice, v128.load(from)));
+    const dot = f64x2.mul(sum, scaleTwice);
+    v128.store(at, dot);
+    best = f64x2.pmax(best, dot);
+  }
+  const most = f64x2.pmax(best, v128.shuffle<f64>(best, best, 1, 0));
+  let largest = f64x2.extract_lane(most, 0);
+  if (at < end) {
+    const dot = (load<f64>(at) + pull * load<f64>(from)) * scale;
+    store<f64>(at, dot);
+    if (dot > largest) largest = dot;
+  }
+  return largest;
+}
+
 /** Adds cells that lie side by side, of one row or of several, `times` their values. */
 function addCells(cell: usize, end: usize, times: f64, sums: usize): void {
   for (; cell < end; cell += 8) {
@@ -283,8 +305,14 @@ function addCells(cell: usize, end: usize, times: f64, sums: usize): void {
   }
 }
 
-/** Sets both sums to zero again wherever a place has a cell. */
-export function clearSums(places: u32, spans: usize, sums: usize, others: usize): void {
+/** Sets both sums, of `width` features each, to zero again. */
+export function clearSums(places: u32, spans: usize, width: u32, sums: usize, others: usize): void {
+  // One sweep over everything is quicker than finding so many places.
+  if (places > width >> 5) {
+    memory.fill(sums, 0, width << 3);
+    memory.fill(others, 0, width << 3);
+    return;
+  }
   for (let i: u32 = 0; i < places; ) {
     let cell: usize = load<u32>(spans + (i << 3));
     let end: u32;
@@ -371,35 +399,49 @@ export function keepScores(
 }
 
 /**
- * Marks the best of each pair's places, by the scores kept, from its offset on: as many as `counts` says, or one where
- * that is 0; the first of equals. Marks are zero on entry.
+ * Marks the best of each pair's places from its offset on: as many as `counts` says, or one where that is 0; the first
+ * of equals, as scores are kept. Marks are zero on entry.
  */
 export function markBest(
   count: u32,
   firsts: usize,
+  dots: usize,
   pairs: usize,
   offsets: usize,
-  scores: usize,
   counts: usize,
   marks: usize,
 ): void {
   for (let j: u32 = 0; j < count; j++) {
-    const size = load<u32>(firsts + (j << 2), 4) - load<u32>(firsts + (j << 2));
-    const from = load<u32>(offsets + (load<u32>(pairs + (j << 2)) << 2));
-    const own = scores + (from << 2);
-    const marked = marks + from;
+    const first = load<u32>(firsts + (j << 2));
+    const size = load<u32>(firsts + (j << 2), 4) - first;
+    const own = dots + (first << 3);
+    const marked = marks + load<u32>(offsets + (load<u32>(pairs + (j << 2)) << 2));
     const wanted: u32 = counts === 0 ? 1 : <u32>load<f32>(counts + (j << 2));
-    for (let r: u32 = 0; r < min(wanted, size); r++) {
-      let best = size;
-      let most: f32 = -Infinity;
-      for (let i: u32 = 0; i < size; i++) {
-        const score = load<f32>(own + (i << 2));
-        if ((best === size || score > most) && load<u8>(marked + i) === 0) {
-          best = i;
-          most = score;
-        }
-      }
-      store<u8>(marked + best, 1);
-    }
+    if (size > 0) store<u8>(marked + bestPlace(own, size), 1);
+    for (let r: u32 = 1; r < min(wanted, size); r++) store<u8>(marked + bestUnmarked(own, size, marked), 1);
   }
+}
+
+function bestPlace(dots: usize, size: u32): u32 {
+  let best: u32 = 0;
+  let most = <f32>load<f64>(dots);
+  for (let i: u32 = 1; i < size; i++) {
+    const score = <f32>load<f64>(dots + (i << 3));
+    const better = score > most;
+    best = select(i, best, better);
+    most = select(score, most, better);
+  }
+  return best;
+}
+
+function bestUnmarked(dots: usize, size: u32, marks: usize): u32 {
+  let best = size;
+  let most: f32 = 0;
+  for (let i: u32 = 0; i < size; i++) {
+    const score = <f32>load<f64>(dots + (i << 3));
+    if (load<u8>(marks + i) !== 0 || (best !== size && score <= most)) continue;
+    best = i;
+    most = score;
+  }
+  return best;
 }

@@ -102,7 +102,8 @@ export function chosenLabels(
   { members, labels }: Pick<Groups, 'members' | 'labels'>,
   { scores: { offsets }, chosen }: Assignment,
 ): Pattern {
-  const size = chosen.reduce((sum, mark) => sum + mark, 0);
+  let size = 0;
+  for (let i = 0; i < chosen.length; i++) size += chosen[i];
   const [rows, carried] = [new Uint32Array(size), new Uint32Array(size)];
   const indptr = new Uint32Array(members.cols + 1);
   let found = 0;

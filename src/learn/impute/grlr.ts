@@ -31,7 +31,13 @@ export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label)
   const { weights, count, places } = label;
   list(kernels, setup, at, label);
   const rows = [places, at.spans, meansOf(setup, at), setup.meanSquare] as const;
-  const start = () => kernels.startDirection(...rows, at.sums, at.shares, at.dots) > 0;
+  const others = at.sums + 8 * (setup.width + 1);
+  const clear = () => kernels.clearSums(places, at.spans, setup.width, at.sums, others);
+  const start = () => {
+    const length = kernels.startDirection(...rows, at.sums, at.shares, at.dots);
+    if (length === 0) clear();
+    return length > 0;
+  };
   kernels.shareWeights(count, at.firsts, weights, at.shares);
   const found =
     start() ||
@@ -45,14 +51,12 @@ export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label)
   // Where all members are empty none is nearer than another, and the first is taken.
   if (!found) new Float64Array(memory.buffer, at.dots, places).fill(0);
   else {
-    const others = at.sums + 8 * (setup.width + 1);
     const turning = [others, at.shares, at.dots, at.pulls, count, at.firsts, weights, at.nearest] as const;
     if (options.iterations > 0) kernels.turnDirection(...rows, ...turning, options.iterations, options.step);
-    kernels.clearSums(places, at.spans, at.sums, others);
+    clear();
   }
   keep(kernels, setup, at, label);
-  const kept = [label.pairs, setup.offsets, setup.scores] as const;
-  kernels.markBest(count, at.firsts, ...kept, label.counts, setup.chosen);
+  kernels.markBest(count, at.firsts, at.dots, label.pairs, setup.offsets, label.counts, setup.chosen);
 });
 
 /**

@@ -87,7 +87,7 @@ export async function runLabels<O extends PlaceOptions>(
   { chosen, labelFeatures, asked = members.rows, allGroups = false }: Given,
   context: Context,
 ): Promise<Assignment> {
-  startThreads(context.threads);
+  startThreads(context.threads, true);
   const pairs = pairsByLabel(labels);
   const offsets = scoreOffsets(members, labels);
   const size = offsets[offsets.length - 1];
@@ -127,8 +127,9 @@ export async function runLabels<O extends PlaceOptions>(
   setup.scratchBytes = scratchOf(setup).end;
   setup.scratch = arena.allocate(setup.scratchBytes * context.threads);
   let done = 0;
-  await runJobs(task, setup, ranges(sizes.entries, 16 * context.threads), {
+  await runJobs(task, setup, ranges(sizes.entries, 128 * context.threads), {
     ...context,
+    here: true,
     onResult: (count) => {
       done += count;
       context.progress({ phase: 'impute', done, total: labels.cols, unit: 'labels' });
