@@ -177,13 +177,13 @@ export function turnDirection(
       length = lengthOfSum(places, shares, pulls);
       if (length === 0) break;
     }
-    const bound = overtaken(count, firsts, nearest, dots, pulls);
+    const part = step / length;
+    const bound = overtaken(count, firsts, nearest, dots, pulls, part);
     // Steps towards the same sum are one: the direction becomes `scale` times itself plus `pull` times the sum.
     pull = 0;
     scale = 1;
     let along = agreement;
     do {
-      const part = step / length;
       const shrink = 1 / Math.sqrt(1 + 2 * part * along + step * step);
       along = (along + part * length * length) * shrink;
       pull += part / scale;
@@ -192,8 +192,11 @@ export function turnDirection(
   }
 }
 
-/** How much of the sum can be added to the direction before another member becomes the nearest of its group. */
-function overtaken(count: u32, firsts: usize, nearest: usize, dots: usize, pulls: usize): f64 {
+/**
+ * How much of the sum can be added to the direction before another member becomes the nearest of its group; where that
+ * is less than `enough`, how much less does not matter.
+ */
+function overtaken(count: u32, firsts: usize, nearest: usize, dots: usize, pulls: usize, enough: f64): f64 {
   let bound = Infinity;
   for (let j: u32 = 0; j < count; j++) {
     const first = load<u32>(firsts + (j << 2));
@@ -209,6 +212,7 @@ function overtaken(count: u32, firsts: usize, nearest: usize, dots: usize, pulls
       const lead = dot - load<f64>(dots + (i << 3));
       if (lead < bound * gain) bound = lead / gain;
     }
+    if (bound < enough) break;
   }
   return bound;
 }

@@ -303,11 +303,12 @@ function largestLabel({ starts, places }: LabelSizes) {
 function labelSizes({ starts, groups }: PairsByLabel, bounds: Uint32Array, indptr: Uint32Array): LabelSizes {
   const labels = starts.length - 1;
   const [places, entries] = [new Uint32Array(labels), new Uint32Array(labels)];
+  const firsts = bounds.map((first) => indptr[first]);
   for (let label = 0; label < labels; label++) {
     for (let p = starts[label]; p < starts[label + 1]; p++) {
-      const [first, last] = [bounds[groups[p]], bounds[groups[p] + 1]];
-      places[label] += last - first;
-      entries[label] += indptr[last] - indptr[first];
+      const group = groups[p];
+      places[label] += bounds[group + 1] - bounds[group];
+      entries[label] += firsts[group + 1] - firsts[group];
     }
   }
   return { starts, places, entries };
