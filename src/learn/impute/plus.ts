@@ -18,6 +18,7 @@ import { type Assignment, chosenLabels, type Scores } from './assignment.ts';
 import { compete } from './compete.ts';
 import { drawFrequent } from './draw.ts';
 import { assignNearest } from './grlr.ts';
+import { withinShare } from './mixed.ts';
 import { firstPairs, type Names, withNames } from './names.ts';
 import { refine } from './refine.ts';
 
@@ -41,7 +42,7 @@ export async function assignPlus(
   { rounds, names }: PlusOptions,
   context: Context,
 ): Promise<Assignment> {
-  const weight = labelWeight(given);
+  const weight = labelWeight(x, given);
   const { rows, groups } = names ? withNames(x, given, names) : { rows: x, groups: given };
   const features = rareFirst(rows, x);
   const asked = given.labels.rows;
@@ -85,12 +86,13 @@ function changedShare(chosen: Uint8Array, before: Uint8Array): number {
 
 /**
  * How much a row's other labels say beside its features: as much where there are about five or more, less where there
- * are few. Found on bibtex, rcv1sub, cve-libraries, yso-titles-l3 and delicious, whose rows have 2.4, 3, 5, 5 and 19
- * labels.
+ * are few, and next to nothing where members of a group are alike, since others in the group then have these labels too.
+ * Found on bibtex, rcv1sub, cve-libraries, yso-titles-l3 and delicious, whose rows have 2.4, 3, 5, 5 and 19 labels.
  */
-function labelWeight({ members, labels }: Pick<Groups, 'members' | 'labels'>): number {
+function labelWeight(x: Csr, { members, labels }: GroupParts): number {
   const perRow = labels.values.reduce((sum, count) => sum + count, 0) / Math.max(1, nnz(members));
-  return Math.min(1.2, Math.max(0, perRow - 1) / 4);
+  const mixed = Math.min(1, withinShare(x, members));
+  return Math.min(1.2, Math.max(0, perRow - 1) / 4) * mixed ** 5;
 }
 
 /** Unit rows whose columns weigh the more the fewer of the rows `known` have them. */
