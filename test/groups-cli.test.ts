@@ -261,4 +261,68 @@ describe('umbel, where only groups carry labels', () => {
       (await umbel('train', '--train', 'instances.jsonl', '--impute', 'eagle', '--out', 'm')).stderr,
     ).toContain('--impute must come with --groups');
   });
+
+  it.each([
+    ['impute', '--out', 'groups.jsonl', '--out must be another file than --groups'],
+    ['impute', '--out', 'instances.jsonl', '--out must be another file than --train'],
+    [
+      'impute',
+      '--out',
+      'o.jsonl',
+      '--evidence',
+      'groups.jsonl',
+      '--evidence must be another file than --groups',
+    ],
+    ['impute', '--out', 'o.jsonl', '--evidence', './o.jsonl', '--evidence must be another file than --out'],
+    ['train', '--out', 'm', '--evidence', 'm/evidence.jsonl', '--evidence must be outside of --out'],
+    [
+      'train',
+      '--out',
+      'm',
+      '--impute',
+      'eagle',
+      '--set',
+      'impute.method=eagle-0',
+      '--impute must be given instead',
+    ],
+  ])('refuses %s %s %s before any work, and nothing is lost', async (verb, ...args) => {
+    const before = await Promise.all([lines('groups.jsonl'), lines('instances.jsonl')]);
+    const message = args.pop() ?? '';
+    const refused = await umbel(verb, ...input, ...args);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect(await Promise.all([lines('groups.jsonl'), lines('instances.jsonl')])).toEqual(before);
+  });
+
+  it('groups that do not say what they carry are refused', async () => {
+    await writeLines('unsaid.jsonl', [{ group: 'g', instances: ['s0', 's2'], label: ['fruit'] }]);
+    const refused = await umbel('impute', ...input.slice(0, 3), 'unsaid.jsonl', '--out', 'o.jsonl');
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining('unsaid.jsonl:1: labels must be a list of ids'),
+    ]);
+  });
+
+  it('says what was left out also where the rest is no use', async () => {
+    await writeLines('useless.jsonl', [{ group: 'g', instances: ['nobody'], labels: ['fruit'] }]);
+    const failed = await umbel(
+      'impute',
+      ...input.slice(0, 3),
+      'useless.jsonl',
+      '--skip-bad',
+      '--out',
+      'o.jsonl',
+    );
+    expect(failed.code).toBe(2);
+    expect(failed.stderr).toContain('useless.jsonl:1: instance must be the id of a sample, got "nobody"');
+  });
+
+  it('does not group samples over the file they come from, or samples without labels', async () => {
+    const over = await umbel('data', 'group', '--input', 'instances.jsonl', '--random', '2', '--out', '.');
+    expect([over.code, over.stderr]).toEqual([
+      2,
+      expect.stringContaining('must be another file than --input'),
+    ]);
+    const bare = await umbel('data', 'group', '--input', 'instances.jsonl', '--random', '2', '--out', 'g');
+    expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining('samples must have labels')]);
+  });
 });

@@ -8,10 +8,11 @@ import { clusteredGroups, groupRows, type Merge, merges, randomGroups } from '..
 import { writeGroups } from '../data/groups-file.ts';
 import { type SplitRule, splitRows, splitRules } from '../data/split.ts';
 import { type Statistics, streamStatistics } from '../data/stats.ts';
-import { badUsage } from '../errors.ts';
-import { CsrBuilder } from '../math/csr.ts';
+import { badInput, badUsage } from '../errors.ts';
+import { CsrBuilder, nnz } from '../math/csr.ts';
 import { parseOptions } from '../options.ts';
 import { textOptions, Vectoriser } from '../text/vectoriser.ts';
+import { checkFiles } from './files.ts';
 import {
   type CommonFlags,
   fraction,
@@ -128,6 +129,7 @@ function showStatistics(statistics: Statistics): string {
 const clip = (label: string) => (label.length <= 40 ? label : `${label.slice(0, 37)}...`);
 
 async function convert(terminal: Terminal, flags: Flags, input: string, output: string) {
+  checkFiles({ read: { input }, written: { output } });
   const reading = readOptions(flags, terminal);
   const rows = await writeSamples(await openSamples(input, reading), output, {
     labelDelimiter: flags.labelDelimiter,
@@ -141,12 +143,15 @@ async function splitFile(
   terminal: Terminal,
   flags: OutputFlags & { rule: SplitRule; test: number; valid?: number },
 ) {
-  const { dataset, extension } = await readWhole(flags, terminal);
+  const pathOf = (part: string) => join(flags.out, part + extensionFor(flags));
+  for (const part of ['train', 'test', 'valid'])
+    checkFiles({ read: { '--input': flags.input }, written: { '--out': pathOf(part) } });
+  const dataset = await readWhole(flags, terminal);
   const { rule, test, valid, seed } = flags;
   const parts = Object.entries(splitRows(dataset.labels, { rule, test, valid, seed }));
   const written: Record<string, number> = {};
   for (const [part, rows] of parts) {
-    const path = join(flags.out, part + extension);
+    const path = pathOf(part);
     written[part] = await writeSamples(stream(selectSamples(dataset, rows)), path, flags);
     terminal.say(`${formatCount(rows.length)} samples in ${color.bold(path)}`);
   }
@@ -166,7 +171,16 @@ async function groupFile(
     throw badUsage('--noise must come with --depth: random groups have no similarity to blur', {
       value: noise,
     });
-  const { dataset, extension } = await readWhole(flags, terminal);
+  const path = join(flags.out, `instances${extensionFor(flags)}`);
+  const groupsPath = join(flags.out, 'groups.jsonl');
+  for (const written of [path, groupsPath])
+    checkFiles({ read: { '--input': flags.input }, written: { '--out': written } });
+  const dataset = await readWhole(flags, terminal);
+  if (nnz(dataset.labels) === 0)
+    throw badInput('samples must have labels for groups to carry', {
+      file: flags.input,
+      hint: 'name their column: --columns labels=subjects',
+    });
   const members =
     flags.random !== undefined
       ? randomGroups(dataset.rows, flags.random, seed)
@@ -175,23 +189,27 @@ async function groupFile(
   const none = new CsrBuilder('binary');
   for (let row = 0; row < dataset.rows; row++) none.add([]);
   const instances = { ...dataset, labels: none.pattern(dataset.vocabulary.size) };
-  const path = join(flags.out, `instances${extension}`);
   await writeSamples(stream(instances), path, flags);
-  await writeGroups(join(flags.out, 'groups.jsonl'), groups, dataset);
+  await writeGroups(groupsPath, groups, dataset);
   terminal.say(
-    `${formatCount(groups.names.length)} groups of ${formatCount(dataset.rows)} samples: ` +
-      `${color.bold(path)} and ${color.bold(join(flags.out, 'groups.jsonl'))}`,
+    `${formatCount(dataset.rows)} samples in ${formatCount(groups.names.length)} groups: ` +
+      `${color.bold(path)} and ${color.bold(groupsPath)}`,
   );
   return { n: dataset.rows, groups: groups.names.length, instances: path, out: flags.out };
 }
 
-async function readWhole(flags: OutputFlags, terminal: Terminal) {
+async function readWhole(flags: OutputFlags, terminal: Terminal): Promise<Dataset> {
   const reading = readOptions(flags, terminal);
   const dataset = await readDataset(flags.input, reading);
   reportSkipped(reading, terminal);
-  const file = flags.input.split(',')[0];
+  return dataset;
+}
+
+/** Of what is written. */
+function extensionFor({ input, to }: OutputFlags): string {
+  const [file] = input.split(',');
   const same = extensionOf(file) + (file.toLowerCase().endsWith('.gz') ? '.gz' : '');
-  return { dataset, extension: flags.to?.replace(/^(?!\.)/, '.') ?? same };
+  return to?.replace(/^(?!\.)/, '.') ?? same;
 }
 
 async function featuresOf(dataset: Dataset, terminal: Terminal): Promise<Features> {

@@ -20,6 +20,7 @@ import type { Classifier } from '../learn/classifier.ts';
 import type { Pattern, Ranking } from '../math/csr.ts';
 import { loadModel } from '../store/folder.ts';
 import { type BlendFlags, loadBlended, withBlendFlags } from './blend.ts';
+import { checkFiles } from './files.ts';
 import {
   type CommonFlags,
   once,
@@ -87,6 +88,10 @@ Examples:
 }
 
 async function run(terminal: Terminal, flags: EvaluateFlags) {
+  checkFiles({
+    read: { '--test': flags.test, '--valid': flags.valid, '--filter': flags.filter },
+    written: { '--per-label': flags.perLabel },
+  });
   const own = await examine(await loadBlended(flags.model, flags), flags, terminal);
   const report = evaluate(own.ranking, own.truth, own.options);
   const { seconds, unknownLabels, skipped } = own;

@@ -1,5 +1,4 @@
 // umbel impute: labels of groups in, labels of instances out; and what train --groups shares with it.
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { type Dataset, stream } from '../data/dataset.ts';
 import { writeEvidence } from '../data/evidence-file.ts';
@@ -10,6 +9,7 @@ import { evidenceOf } from '../learn/impute/evidence.ts';
 import { type ImputedSet, type ImputeOptions, imputeDataset, imputeOptions } from '../learn/impute/impute.ts';
 import { nnz } from '../math/csr.ts';
 import { parseOptions } from '../options.ts';
+import { checkFiles, type Files } from './files.ts';
 import { describeLabels, type LabelFlags, withLabelFlags } from './label-names.ts';
 import {
   type CommonFlags,
@@ -38,6 +38,12 @@ interface ImputeFlags extends CommonFlags, ReadFlags, GroupFlags, LabelFlags {
   groups: string;
   out: string;
 }
+
+export const groupFiles = ({ groups, corrections, labels }: GroupFlags & LabelFlags): Files => ({
+  '--groups': groups,
+  '--corrections': corrections,
+  '--labels': labels,
+});
 
 export const withGroupFlags = (command: Command): Command =>
   command
@@ -68,8 +74,10 @@ Examples:
 
 async function imputeFile(terminal: Terminal, flags: ImputeFlags) {
   const options = optionFlags(imputeOptions, flags);
-  if (flags.evidence !== undefined && resolve(flags.evidence) === resolve(flags.out))
-    throw badUsage('--evidence must be another file than --out', { value: flags.evidence });
+  checkFiles({
+    read: { '--train': flags.train, ...groupFiles(flags) },
+    written: { '--out': flags.out, '--evidence': flags.evidence },
+  });
   const started = performance.now();
   const reading = readOptions(flags, terminal);
   const { dataset, grouped } = await readGrouped(flags.train, flags, reading);
@@ -86,11 +94,13 @@ async function imputeFile(terminal: Terminal, flags: ImputeFlags) {
     total: (performance.now() - started) / 1000,
   };
   const assigned = nnz(imputed.labels);
+  const dropped = dataset.rows - n;
+  if (dropped > 0) terminal.note(`left out ${formatCount(dropped)} samples that got no label`);
   terminal.say(
     `Imputed ${formatCount(assigned)} labels of ${formatCount(n)} samples in ${formatSeconds(seconds.impute)}: ` +
       color.bold(flags.out),
   );
-  return { n, ...report, assigned, seconds, skipped: reading.skipped?.count, out: flags.out };
+  return { n, ...report, assigned, dropped, seconds, skipped: reading.skipped?.count, out: flags.out };
 }
 
 /** Says what was decided and why, and writes the evidence where it is asked for. */
@@ -123,6 +133,10 @@ export function splitSettings(
   method: string | undefined,
 ): { impute: ImputeOptions; rest: Record<string, string> } {
   const prefix = 'impute.';
+  if (method !== undefined && settings['impute.method'] !== undefined)
+    throw badUsage('--impute must be given instead of impute.method, not beside it', {
+      value: settings['impute.method'],
+    });
   const own = Object.entries(settings).filter(([name]) => name.startsWith(prefix));
   const rest = Object.entries(settings).filter(([name]) => !name.startsWith(prefix));
   const given = Object.fromEntries(own.map(([name, value]) => [name.slice(prefix.length), value]));

@@ -10,6 +10,7 @@ import { badUsage } from '../errors.ts';
 import type { Classifier, Suggestion } from '../learn/classifier.ts';
 import { checkCancelled } from '../progress.ts';
 import { type BlendFlags, loadBlended, withBlendFlags } from './blend.ts';
+import { checkFiles } from './files.ts';
 import {
   type CommonFlags,
   fraction,
@@ -75,6 +76,10 @@ async function predict(terminal: Terminal, flags: PredictFlags) {
   }
   if (flags.groups !== undefined && flags.input === undefined)
     throw badUsage('--groups must come with --input', { value: flags.groups });
+  checkFiles({
+    read: { '--input': flags.input, '--groups': flags.groups },
+    written: { '--out': flags.out },
+  });
   const render = flags.out ? rendererFor(flags.out) : undefined;
   const classifier = await loadBlended(flags.model, flags);
   const reading = readOptions(flags, terminal);

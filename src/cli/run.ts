@@ -30,6 +30,8 @@ export interface Terminal extends Context {
   say(text: string): void;
   /** For people and logs; always on stderr. */
   note(text: string): void;
+  /** What --skip-bad left out and nobody has said yet. */
+  unsaid: Set<Skipped>;
 }
 
 export const positiveInteger = (name: string) => (text: string) => {
@@ -126,11 +128,13 @@ export function refuseAlone<T extends string>(
 
 /** Turns the reading flags into what readers take. */
 export function readOptions(flags: ReadFlags, terminal: Terminal): ReadOptions & { format?: string } {
+  const skipped = flags.skipBad ? new Skipped() : undefined;
+  if (skipped) terminal.unsaid.add(skipped);
   return {
     format: flags.format,
     columns: flags.columns === undefined ? undefined : parseColumns(flags.columns),
     labelDelimiter: flags.labelDelimiter,
-    skipped: flags.skipBad ? new Skipped() : undefined,
+    skipped,
     note: terminal.note,
     progress: terminal.progress,
     signal: terminal.signal,
@@ -138,11 +142,14 @@ export function readOptions(flags: ReadFlags, terminal: Terminal): ReadOptions &
 }
 
 /** Says what --skip-bad left out. */
-export function reportSkipped({ skipped }: ReadOptions, terminal: Terminal): void {
+export function reportSkipped({ skipped }: Pick<ReadOptions, 'skipped'>, terminal: Terminal): void {
   if (!skipped?.count) return;
+  terminal.unsaid.delete(skipped);
   const more = skipped.count > skipped.first.length ? ['...'] : [];
   const reasons = [...skipped.first, ...more].map((reason) => `  ${reason}`);
-  terminal.note(`left out ${skipped.count} bad records:\n${reasons.join('\n')}`);
+  terminal.note(
+    `left out ${skipped.count} bad record${skipped.count === 1 ? '' : 's'}:\n${reasons.join('\n')}`,
+  );
 }
 
 /** Wraps a verb: its result is printed by --json, its errors become one line and an exit code. */
@@ -173,6 +180,7 @@ export function verb<Args extends unknown[], Flags extends CommonFlags>(
       signal: cancel.signal,
       say: flags.json ? () => {} : write(process.stdout),
       note: write(process.stderr),
+      unsaid: new Set(),
     };
     try {
       const result = await action(terminal, flags, ...args);
@@ -180,6 +188,8 @@ export function verb<Args extends unknown[], Flags extends CommonFlags>(
       if (flags.json) process.stdout.write(`${JSON.stringify(result)}\n`);
     } catch (error) {
       bar.clear();
+      // What was left out may be why the rest is no use.
+      for (const skipped of terminal.unsaid) reportSkipped({ skipped }, terminal);
       fail(error, flags.json);
     } finally {
       process.off('SIGINT', interrupt);

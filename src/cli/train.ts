@@ -7,7 +7,7 @@ import { readDataset } from '../data/formats.ts';
 import { bagSamples } from '../data/group.ts';
 import { type GroupedRows, readGrouped } from '../data/grouped.ts';
 import { readIdList } from '../data/labels.ts';
-import { UmbelError } from '../errors.ts';
+import { badUsage, UmbelError } from '../errors.ts';
 import { allOptions, Classifier } from '../learn/classifier.ts';
 import { imputeMethods, imputeSet } from '../learn/impute/impute.ts';
 import type { Estimate } from '../learn/learner.ts';
@@ -15,7 +15,8 @@ import { defaultLearner, findLearner, learnerNames } from '../learn/registry.ts'
 import type { Option } from '../options.ts';
 import { openCheckpoint } from '../store/checkpoint.ts';
 import { checkTarget, loadModel, saveModel } from '../store/folder.ts';
-import { type GroupFlags, reportImputed, splitSettings, withGroupFlags } from './impute.ts';
+import { checkFiles, checkOutside } from './files.ts';
+import { type GroupFlags, groupFiles, reportImputed, splitSettings, withGroupFlags } from './impute.ts';
 import { describeLabels, type LabelFlags, withLabelFlags } from './label-names.ts';
 import {
   type CommonFlags,
@@ -89,6 +90,7 @@ Examples:
   umbel train --train bibtex-train.arff --out model
   umbel train --train X.trn.npz,Y.trn.npz --labels names.txt --out model
   umbel train --train titles.csv --columns text=title,labels=subjects --vectors prime --out model
+  umbel train --train grouped/instances.csv --groups grouped/groups.jsonl --evidence why.jsonl --out model
   umbel train --learner miml --train images.npy --groups albums.jsonl --out model`;
 
 async function train(terminal: Terminal, flags: TrainFlags) {
@@ -96,6 +98,11 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   const { takesBags } = await findLearner(flags.learner);
   const asBags = takesBags === true && flags.impute === undefined;
   if (asBags) refuseAlone(flags, '--impute', ['evidence', 'corrections']);
+  checkFiles({
+    read: { '--train': flags.train, '--valid': flags.valid, ...groupFiles(flags) },
+    written: { '--evidence': flags.evidence },
+  });
+  checkOutside('--evidence', flags.evidence, flags.out);
   await checkTarget(flags.out);
   const vectors = flags.vectors === undefined ? undefined : await loadModel(flags.vectors);
   const started = performance.now();
@@ -175,6 +182,8 @@ async function readTraining(
   const { groups, train } = flags;
   if (groups !== undefined) return readGrouped(train, { ...flags, groups }, reading);
   refuseAlone(flags, '--groups', ['impute', 'evidence', 'corrections']);
+  const own = Object.keys(flags.set ?? {}).find((name) => name.startsWith('impute.'));
+  if (own !== undefined) throw badUsage('options of imputing must come with --groups', { value: own });
   return { dataset: await readDataset(train, reading) };
 }
 

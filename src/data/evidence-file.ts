@@ -15,9 +15,12 @@ export interface EvidenceRecord {
   instances: string[];
   /** Cosines with the label, or the margins of its classifiers (eagle-plus). */
   similarities?: number[];
-  /** How far they are ahead of the others; null where every member got the label. */
+  /**
+   * How far the last of them is ahead of the best of the others: below zero where the label had to make room, or was
+   * drawn; null where every member got it.
+   */
   margin?: number | null;
-  /** Where members were drawn by how probable they are, and so are ahead of nobody. */
+  /** Where members were drawn by how probable they are, instead of the best being taken. */
   drawn?: true;
   pinned?: true;
 }

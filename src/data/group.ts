@@ -21,7 +21,12 @@ export interface Groups {
   members: Pattern;
   /** groups x labels; how often the group carries the label, all 1 after a set merge. */
   labels: Csr;
+  /** So many at the end are single members that people named for a label. */
+  pinned?: number;
 }
+
+/** Groups without their names. */
+export type GroupParts = Omit<Groups, 'names'>;
 
 export const merges = ['list', 'set'] as const;
 /** `list` keeps how many members have a label, `set` only that one has. */
@@ -174,7 +179,7 @@ export function mergeLabels(members: Pattern, labels: Pattern, merge: Merge): Cs
 }
 
 /** What is known of each row without imputing: every label of every group it is in (rows x labels). */
-export function baselineLabels({ members, labels }: Pick<Groups, 'members' | 'labels'>): Pattern {
+export function baselineLabels({ members, labels }: GroupParts): Pattern {
   const { values: _ones, ...known } = mergeLabels(transpose(members), labels, 'set');
   return known;
 }

@@ -36,13 +36,16 @@ export async function readGrouped(
     throw badInput('instances must come without labels where groups carry them', {
       file: train,
       value: `${nnz(instances.labels)} labels`,
-      hint: 'umbel data group takes them away',
+      hint: '--columns labels=... may name a column that is empty; umbel data group makes groups of samples with labels',
     });
   const { vocabulary } = instances;
   // Only a file that names its labels says what a label may be.
   const closed = vocabulary.size > 0;
-  const read = await readGroups(files.groups, instances, { ...plain(reading), closed });
-  const { dataset, groups } = leaveOutUngrouped(instances, read, reading.skipped);
+  const read = await readGroups(files.groups, instances, { ...plain(reading), closed, labelled: true });
+  const { dataset, groups } = leaveOutUngrouped(instances, read, {
+    skipped: reading.skipped,
+    file: files.groups,
+  });
   dataset.labels.cols = vocabulary.size;
   const corrections = files.corrections
     ? await readCorrections(files.corrections, groups, dataset, plain(reading))

@@ -89,8 +89,8 @@ describe('the groups file', () => {
       ['{"group"', 'line must be valid JSON, got "{\\"group\\""'],
       ['[1]', 'line must be an object with group, instances and labels, got "[1]"'],
       ['null', 'line must be an object with group, instances and labels, got "null"'],
-      [line({ group: 7 }), 'group must be a string that is not empty, got "7"'],
-      [line({ group: undefined }), 'group must be a string that is not empty, got "undefined"'],
+      [line({ group: 7 }), 'group must be a string that is not empty, got 7'],
+      [line({ group: undefined }), 'group must be a string that is not empty, got "nothing"'],
       [line({ instances: 'cat' }), 'instances must be a list of ids, got "\\"cat\\""'],
       [line({ instances: undefined }), 'instances must be a list of ids, got "nothing"'],
       [line({ instances: [] }), 'instances must not be empty'],
@@ -110,6 +110,23 @@ describe('the groups file', () => {
     const skipped = new Skipped();
     const groups = await read(`{\n${line({ labels: ['x'], instances: ['cow'] })}${line({})}`, { skipped });
     expect([skipped.count, groups.names, groups.labels.cols]).toEqual([2, ['g'], 2]);
+  });
+
+  it('under skip-bad leaves out bad members alone where others are right', async () => {
+    const skipped = new Skipped();
+    const { members } = await read(line({ instances: ['cat', 'cow', 'cat', 'dog'] }), { skipped });
+    expect(members.indices).toHaveLength(2);
+    expect(skipped.first).toEqual([
+      expect.stringMatching(/groups.jsonl:1: instance must be the id of a sample, got "cow"$/),
+      expect.stringMatching(/groups.jsonl:1: instance must appear once in a group, got "cat"$/),
+    ]);
+  });
+
+  it('may lack labels where groups are to be predicted, but not where they teach', async () => {
+    const text = line({ labels: undefined });
+    expect((await read(text)).labels.indices).toHaveLength(0);
+    await expect(read(text, { labelled: true })).rejects.toThrow('labels must be a list of ids');
+    expect((await read(line({ labels: [] }), { labelled: true })).labels.indices).toHaveLength(0);
   });
 
   it('takes row numbers only as they are written', async () => {
@@ -155,7 +172,7 @@ describe('groups that do not fit their samples', () => {
     const dataset = { ...datasetOf(['a', 'b', 'c', 'd'].map((text) => ({ text, labels: [] }))) };
     expect(() => leaveOutUngrouped(dataset, groups)).toThrow('every instance must be in a group, got "0"');
     const skipped = new Skipped();
-    const left = leaveOutUngrouped(dataset, groups, skipped);
+    const left = leaveOutUngrouped(dataset, groups, { skipped });
     expect(skipped.count).toBe(2);
     expect(left.dataset.texts).toEqual(['c', 'd']);
     expect([...left.groups.members.indices]).toEqual([0, 1]);

@@ -36,30 +36,32 @@ export async function writeGroups(
 
 /**
  * The groups of `dataset`'s rows. Labels are added to its vocabulary: the instances come without any. `closed` says that
- * the vocabulary is complete, so that another label is a mistake.
+ * the vocabulary is complete, so that another label is a mistake; `labelled`, that every group must say what it carries.
+ * A bad line is left out, or only the bad instances and labels of a line.
  */
 export async function readGroups(
   path: string,
   dataset: Pick<Dataset, 'rows' | 'ids' | 'vocabulary'>,
-  { closed = false, ...options }: ReadOptions & { closed?: boolean } = {},
+  {
+    closed = false,
+    labelled = false,
+    ...options
+  }: ReadOptions & { closed?: boolean; labelled?: boolean } = {},
 ): Promise<Groups> {
   const { rows, vocabulary } = dataset;
   const rowOf = rowFinder(dataset);
   const names = new Set<string>();
   const members = new CsrBuilder('binary');
   const labels = new CsrBuilder('values');
-  const isKnown = (label: string): boolean => {
-    if (!closed || vocabulary.column(label) !== undefined) return true;
-    const error = badInput('label must be in the vocabulary', { file: path, value: label });
-    if (!options.skipped) throw error;
-    options.skipped.add(error);
-    return false;
-  };
-  const take = (line: string) => {
-    const record = parseRecord(line);
+  const take = (line: string, leaveOut: LeaveOut) => {
+    const record = parseRecord(line, labelled);
     if (names.has(record.group)) throw badInput('group must appear once', { value: record.group });
-    const instances = memberRows(record.instances, rowOf);
-    const known = record.labels.filter(isKnown);
+    const instances = memberRows(record.instances, rowOf, leaveOut);
+    const known = record.labels.filter((label) => {
+      if (!closed || vocabulary.column(label) !== undefined) return true;
+      leaveOut(badInput('label must be in the vocabulary', { value: label }));
+      return false;
+    });
     names.add(record.group);
     members.add(instances);
     const counts = new Map<number, number>();
@@ -75,23 +77,29 @@ export async function readGroups(
   };
   for await (const { first, lines } of readLines(path, options)) {
     for (let i = 0; i < lines.length; i++) {
+      const leaveOut = (error: unknown) => {
+        if (!options.skipped) throw error;
+        options.skipped.add(locate(error, { file: path, line: first + i }));
+      };
       try {
-        if (lines[i].trim() !== '') take(lines[i]);
+        if (lines[i].trim() !== '') take(lines[i], leaveOut);
       } catch (error) {
-        const located = locate(error, { file: path, line: first + i });
-        if (!options.skipped) throw located;
-        options.skipped.add(located);
+        if (!options.skipped) throw locate(error, { file: path, line: first + i });
+        leaveOut(error);
       }
     }
   }
   return { names: [...names], members: members.pattern(rows), labels: labels.csr(vocabulary.size) };
 }
 
+/** Takes what is wrong, or throws it. */
+type LeaveOut = (error: unknown) => void;
+
 /** Samples in no group are refused, or left out and counted. */
 export function leaveOutUngrouped(
   dataset: Dataset,
   groups: Groups,
-  skipped?: Skipped,
+  { skipped, file }: { skipped?: Skipped; file?: string } = {},
 ): { dataset: Dataset; groups: Groups } {
   const { members } = groups;
   const grouped = new Uint8Array(dataset.rows);
@@ -104,7 +112,11 @@ export function leaveOutUngrouped(
       kept.push(row);
       continue;
     }
-    const error = badInput('every instance must be in a group', { value: dataset.ids?.[row] ?? String(row) });
+    const error = badInput('every instance must be in a group', {
+      file,
+      value: dataset.ids?.[row] ?? String(row),
+      hint: 'give it a group of its own, without labels, or leave it out with --skip-bad',
+    });
     if (!skipped) throw error;
     skipped.add(error);
   }
@@ -122,7 +134,7 @@ interface GroupRecord {
   labels: string[];
 }
 
-function parseRecord(line: string): GroupRecord {
+function parseRecord(line: string, labelled: boolean): GroupRecord {
   let record: Partial<Record<keyof GroupRecord, unknown>> | null;
   try {
     record = JSON.parse(line);
@@ -133,9 +145,10 @@ function parseRecord(line: string): GroupRecord {
     throw badInput('line must be an object with group, instances and labels', { value: line });
   const { group, instances, labels } = record;
   if (typeof group !== 'string' || group === '')
-    throw badInput('group must be a string that is not empty', { value: String(group) });
+    throw badInput('group must be a string that is not empty', { value: group ?? 'nothing' });
   // Groups to be predicted have no labels yet.
-  const lists = { instances: idList('instances', instances), labels: idList('labels', labels ?? []) };
+  const carried = labelled ? labels : (labels ?? []);
+  const lists = { instances: idList('instances', instances), labels: idList('labels', carried) };
   if (lists.instances.length === 0) throw badInput('instances must not be empty', { value: '[]' });
   return { group, ...lists };
 }
@@ -150,15 +163,22 @@ export function idList(field: string, value: unknown): string[] {
   return value;
 }
 
-/** Ascending rows of the instances, each once. */
-function memberRows(instances: string[], rowOf: (id: string) => number | undefined): Uint32Array {
+/** Ascending rows of the instances, each once; a group of whose instances none is right is wrong as a whole. */
+function memberRows(
+  instances: string[],
+  rowOf: (id: string) => number | undefined,
+  leaveOut: LeaveOut,
+): Uint32Array {
   const rows = new Set<number>();
+  const wrong: unknown[] = [];
   for (const id of instances) {
     const row = rowOf(id);
-    if (row === undefined) throw badInput('instance must be the id of a sample', { value: id });
-    if (rows.has(row)) throw badInput('instance must appear once in a group', { value: id });
-    rows.add(row);
+    if (row === undefined) wrong.push(badInput('instance must be the id of a sample', { value: id }));
+    else if (rows.has(row)) wrong.push(badInput('instance must appear once in a group', { value: id }));
+    else rows.add(row);
   }
+  if (rows.size === 0) throw wrong[0];
+  wrong.forEach(leaveOut);
   return Uint32Array.from(rows).sort();
 }
 

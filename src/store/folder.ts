@@ -5,7 +5,7 @@ import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { partialName } from '../data/file.ts';
 import { encodeTensors } from '../data/safetensors.ts';
-import { UmbelError } from '../errors.ts';
+import { badUsage, UmbelError } from '../errors.ts';
 import type { Classifier } from '../learn/classifier.ts';
 import type { PartWriter } from '../parts.ts';
 import { formatVersion, manifestName, type PartEntry, renderManifest } from './manifest.ts';
@@ -37,7 +37,7 @@ export function folderSource(folder: string): ModelSource {
         const { code } = error as NodeJS.ErrnoException;
         if (file === manifestName && code === 'ENOENT') {
           const hint = 'a model is the folder given to train --out';
-          throw new UmbelError('model', `no model in ${folder}`, { hint });
+          throw badUsage(`no model in ${folder}`, { hint });
         }
         throw new UmbelError('model', 'file must exist and be readable', {
           file: join(folder, file),

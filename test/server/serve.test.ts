@@ -46,7 +46,7 @@ describe('umbel serve', () => {
   ])('%j is refused with a sentence', async (args, message) => {
     const { child, output } = run(...args);
     const [code] = await once(child, 'close');
-    expect(code).not.toBe(0);
+    expect(code).toBe(2);
     expect(output.stderr).toContain(message);
     expect(output.stderr).not.toContain('    at ');
   });

@@ -1,6 +1,6 @@
 // What imputing decides: for every pair of a group and one of its labels (an entry of `groups.labels`), the members
 // that get the label. And pairs seen from their labels.
-import type { Groups } from '../../data/group.ts';
+import type { GroupParts } from '../../data/group.ts';
 import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
 
 export interface Assignment {
@@ -58,7 +58,7 @@ export function scoreOffsets(members: Pattern, labels: Pattern): Uint32Array {
 
 /** The best members of every pair: one, or (`top-r`) as many as the group carries the label; the first of equals. */
 export function chooseBest(
-  { members, labels }: Pick<Groups, 'members' | 'labels'>,
+  { members, labels }: GroupParts,
   { offsets, values }: Scores,
   assign: 'best' | 'top-r',
 ): Uint8Array {
@@ -99,7 +99,7 @@ export function choiceOf(
 
 /** rows x labels: what the choice makes of the data set. */
 export function chosenLabels(
-  { members, labels }: Pick<Groups, 'members' | 'labels'>,
+  { members, labels }: GroupParts,
   { scores: { offsets }, chosen }: Assignment,
 ): Pattern {
   let size = 0;

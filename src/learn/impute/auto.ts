@@ -1,6 +1,6 @@
 // Which method suits the groups (`auto`): how mixed they are, and which imputed labels make the classifier that best
 // recognises the labels of groups it has not seen.
-import { countLabels, type Groups } from '../../data/group.ts';
+import { countLabels, type GroupParts } from '../../data/group.ts';
 import { Vocabulary } from '../../data/vocabulary.ts';
 import { type Csr, nnz, type Pattern, rowIndices, rowValues, selectRows } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
@@ -9,7 +9,6 @@ import { type Context, quiet } from '../../progress.ts';
 import { findLearner } from '../registry.ts';
 import { withinShare } from './mixed.ts';
 
-type GroupParts = Pick<Groups, 'members' | 'labels'>;
 /** A method and what it makes of some groups. */
 export interface Candidate<M> {
   method: M;
@@ -35,9 +34,10 @@ export async function chooseMethod<M extends string>(
     `members of a group differ ${(100 * mixed).toFixed(0)}% as much as random rows do` +
       (countLabels(groups) ? '' : '; no group carries a label twice'),
   ];
-  if (nnz(groups.members) === groups.members.rows) {
-    reasons.push(`every group has one member: nothing is to be decided (${candidates[0].method})`);
-    return { method: candidates[0].method, reasons };
+  const [{ method: usual }] = candidates;
+  if (!isOpen(groups)) {
+    reasons.push(`every group with labels has one member: nothing is to be decided (${usual})`);
+    return { method: usual, reasons };
   }
   const parts = split(x, groups, context.seed);
   const found: { method: M; hits: Hits }[] = [];
@@ -49,8 +49,19 @@ export async function chooseMethod<M extends string>(
   const best = found.find(({ hits }) => isTied(hits, most.hits)) ?? most;
   const shown = found.map(({ method, hits }) => `${method} ${(100 * kappa(hits)).toFixed(1)}`).join(', ');
   reasons.push(`labels recognised in groups not learnt from, beyond chance, %: ${shown}`);
-  reasons.push(`so ${best.method}`);
-  return { method: best.method, reasons };
+  // Chance may have it that none is better than chance.
+  const known = kappa(most.hits) > 0;
+  reasons.push(known ? `so ${best.method}` : `too little to tell them apart, so ${usual}`);
+  return { method: known ? best.method : usual, reasons };
+}
+
+/** Whether any label could go to one member or to another. */
+function isOpen({ members, labels }: GroupParts): boolean {
+  for (let group = 0; group < members.rows; group++) {
+    const carries = labels.indptr[group + 1] > labels.indptr[group];
+    if (carries && members.indptr[group + 1] - members.indptr[group] > 1) return true;
+  }
+  return false;
 }
 
 interface Part {

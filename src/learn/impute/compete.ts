@@ -1,6 +1,6 @@
 // The labels of one group compete for its members: what classifiers say of each label alone is turned into a choice for
 // the whole group, in which labels that nothing is known about and members that nothing was chosen for meet.
-import { countLabels, type Groups } from '../../data/group.ts';
+import { countLabels, type GroupParts } from '../../data/group.ts';
 import { columnCounts } from '../../math/csr.ts';
 import { type Assignment, chooseBest, type Scores } from './assignment.ts';
 
@@ -16,7 +16,7 @@ const dearest = 1;
  * Scores are margins of classifiers, zeros for labels that one group carries alone; those become, here, minus the
  * largest margin of any other label.
  */
-export function compete({ members, labels }: Pick<Groups, 'members' | 'labels'>, scores: Scores): Assignment {
+export function compete({ members, labels }: GroupParts, scores: Scores): Assignment {
   const { offsets, values } = scores;
   const chosen = chooseBest({ members, labels }, scores, 'top-r');
   const counted = countLabels({ labels });

@@ -53,6 +53,7 @@ export function checkGroups({ names, members, labels }: Groups, x: Csr, skipped?
     }
     const error = badInput('a group with labels must have an instance that is not empty', {
       value: names[group],
+      hint: 'take its labels away, or leave them out with --skip-bad',
     });
     if (!skipped) throw error;
     skipped.add(error);

@@ -1,7 +1,7 @@
 // Members by chance, the more probable the oftener, for labels that many carry. Where features tell little, the best
 // members of all groups are too much alike: who learns from them alone becomes surer than the truth is. Chance is noise
 // in turn, which a classifier only averages out if it has more examples than features.
-import { countLabels, type Groups } from '../../data/group.ts';
+import { countLabels, type GroupParts } from '../../data/group.ts';
 import type { Random } from '../../math/random.ts';
 import type { Assignment } from './assignment.ts';
 import { compete } from './compete.ts';
@@ -15,7 +15,7 @@ const surest = 0.98;
  * of odds, and taking the best, does just that.
  */
 export function drawFrequent(
-  groups: Pick<Groups, 'members' | 'labels'>,
+  groups: GroupParts,
   { scores, chosen }: Assignment,
   features: number,
   random: Random,

@@ -30,7 +30,8 @@ export function* evidenceOf(
         ...record,
         instances: places.map((place) => idOf(members[place])),
         similarities: similarities.map(short),
-        ...(isDrawn ? { margin: 0, drawn: true } : { margin: margin === null ? null : short(margin) }),
+        margin: margin === null ? null : short(margin),
+        ...(isDrawn && { drawn: true }),
       };
     }
   }

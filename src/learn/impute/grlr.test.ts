@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Groups, groupRows, randomGroups } from '../../data/group.ts';
+import { type GroupParts, type Groups, groupRows, randomGroups } from '../../data/group.ts';
 import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices, unitRows } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { parseOptions } from '../../options.ts';
@@ -13,12 +13,8 @@ import { centredRows, dot, labelDirection } from './reference.ts';
 const context = { seed: 1, threads: 1, progress: quiet };
 const usual: GrlrOptions = { iterations: 20, step: 0.1, centre: false, weightByCount: true, assign: 'best' };
 
-const assignNearest = (
-  x: Csr,
-  groups: Pick<Groups, 'members' | 'labels'>,
-  o: GrlrOptions,
-  { threads = 1 } = {},
-) => assign(x, groups, o, { ...context, threads });
+const assignNearest = (x: Csr, groups: GroupParts, o: GrlrOptions, { threads = 1 } = {}) =>
+  assign(x, groups, o, { ...context, threads });
 
 function csr(rows: readonly (readonly number[])[], cols: number): Csr {
   const builder = new CsrBuilder('values');

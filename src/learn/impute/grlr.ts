@@ -1,6 +1,6 @@
 // Group robust label representation (GRLR) on the kernels: for every label a direction that has a near member in each
 // of its groups, and those members. The plain reference is reference.ts.
-import type { Groups } from '../../data/group.ts';
+import type { GroupParts } from '../../data/group.ts';
 import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
@@ -20,7 +20,7 @@ const task: LabelTask<GrlrOptions> = { module: import.meta.url, name: 'prepareAs
  */
 export const assignNearest = (
   x: Csr,
-  groups: Pick<Groups, 'members' | 'labels'>,
+  groups: GroupParts,
   options: GrlrOptions,
   context: Context,
   asked?: number,

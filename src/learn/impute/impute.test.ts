@@ -81,7 +81,7 @@ describe('imputing a data set', () => {
     expect(labels.slice(0, 2)).toEqual(['', '']);
   });
 
-  it('says in the evidence what was drawn, which is ahead of nobody', async () => {
+  it('says in the evidence what was drawn, and how far from the best', async () => {
     const { set, groups } = pets();
     const result = await imputed({ groups }, { method: 'eagle-plus' });
     const { assignment } = result;
@@ -89,7 +89,8 @@ describe('imputing a data set', () => {
     const drawn = { ...result, assignment: { ...assignment, drawn: new Set([1]) } };
     const records = [...evidenceOf(drawn, set, { groups })];
     const ofLabel = (label: string) => records.filter((record) => record.label === label);
-    for (const record of ofLabel('dog')) expect(record).toMatchObject({ drawn: true, margin: 0 });
+    for (const record of ofLabel('dog'))
+      expect(record).toMatchObject({ drawn: true, margin: expect.any(Number) });
     for (const record of ofLabel('cat')) expect(record.drawn).toBeUndefined();
     expect(records.length).toBe(10);
   });

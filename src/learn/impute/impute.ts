@@ -1,7 +1,7 @@
 // Training from group labels (EAGLE): only groups carry labels; imputing decides which of their members they belong to,
 // and so turns a grouped data set into one that any learner takes.
 import { type Dataset, selectFeatures, selectSamples } from '../../data/dataset.ts';
-import { baselineLabels, type Groups } from '../../data/group.ts';
+import { baselineLabels, type GroupParts, type Groups } from '../../data/group.ts';
 import type { GroupedRows } from '../../data/grouped.ts';
 import { badInput } from '../../errors.ts';
 import { type Csr, nnz, type Pattern } from '../../math/csr.ts';
@@ -36,7 +36,8 @@ export const imputeOptions = {
   assign: choice(
     'best',
     ['best', 'top-r'],
-    'a label goes to the best member of a group, or (always in eagle-plus) to as many as the group carries it',
+    'a label goes to the best member of a group, or to as many as the group carries it; always so in eagle-plus, and ' +
+      'to more where no group carries a label twice',
   ),
   dropUnlabelled: flag(false, 'leave out instances that get no label; otherwise they are negatives for all'),
   rounds: integer(4, 'how often at most classifiers choose anew in eagle-plus', { min: 0 }),
@@ -74,7 +75,7 @@ export async function imputeSet(
 ): Promise<ImputedSet> {
   if (nnz(given.labels) === 0)
     throw badInput('at least one group must carry a label', {
-      value: `${given.names.length} groups without`,
+      value: `none in ${given.names.length}`,
     });
   const groups = checkGroups(pinGroups(given, corrections), joinFeatures(set.features), skipped);
   const imputed = await impute(set, groups, o, context);
@@ -103,7 +104,6 @@ export async function imputeDataset(
   return { ...imputed, dataset: imputed.kept ? selectSamples(labelled, imputed.kept) : labelled };
 }
 
-type GroupParts = Pick<Groups, 'members' | 'labels'>;
 type Known = Pick<TrainingSet, 'features' | 'nameFeatures'>;
 
 /** Labels for the rows of features, from those of their groups. */

@@ -1,9 +1,7 @@
 // Names of labels as examples of them: rows that surely carry their label, each a group of one behind all others.
-import type { Groups } from '../../data/group.ts';
+import type { GroupParts } from '../../data/group.ts';
 import { type Csr, columnCounts, type Pattern, rowIndices, selectRows, stackRows } from '../../math/csr.ts';
 import type { Assignment } from './assignment.ts';
-
-type GroupParts = Pick<Groups, 'members' | 'labels'>;
 
 /** Labels, and of each a row: what its name has as a text. */
 export interface Names {

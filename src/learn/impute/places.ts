@@ -1,6 +1,6 @@
 // Work on one label at a time, on all threads: the members of its groups (its places) are listed, or copied side by side,
 // for the kernels, and what they choose is collected. What is done with a label is the caller's: grlr.ts, refine.ts.
-import type { Groups } from '../../data/group.ts';
+import type { GroupParts } from '../../data/group.ts';
 import { runJobs, startThreads, type Task } from '../../kernels/pool.ts';
 import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
 import { type Csr, columnCounts, nnz, type Pattern } from '../../math/csr.ts';
@@ -82,7 +82,7 @@ interface Given {
 export async function runLabels<O extends PlaceOptions>(
   task: LabelTask<O>,
   x: Csr,
-  { members, labels }: Pick<Groups, 'members' | 'labels'>,
+  { members, labels }: GroupParts,
   options: O,
   { chosen, labelFeatures, asked = members.rows, allGroups = false }: Given,
   context: Context,

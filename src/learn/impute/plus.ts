@@ -1,7 +1,7 @@
 // Beyond the paper (`eagle-plus`): rare features weigh more, the mean is subtracted, classifiers choose anew in groups
 // they have not seen, knowing members by their other labels and labels by their names, and the labels of a group compete
 // for its members; those of frequent labels are drawn.
-import type { Groups } from '../../data/group.ts';
+import type { GroupParts } from '../../data/group.ts';
 import {
   type Csr,
   CsrBuilder,
@@ -33,8 +33,6 @@ const start = { iterations: 0, step: 0, centre: true, weightByCount: true, assig
 const classifier = { folds: 4, negatives: 1, cost: 0.4 };
 /** A round that changes a smaller share of the choices is the last. */
 const stable = 0.01;
-
-type GroupParts = Pick<Groups, 'members' | 'labels'>;
 
 export async function assignPlus(
   x: Csr,

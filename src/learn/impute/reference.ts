@@ -1,6 +1,6 @@
 // GRLR as it is written down: one label at a time, its direction as a vector. Slow and obvious on purpose: the
 // kernels of grlr.ts are tested against it.
-import type { Groups } from '../../data/group.ts';
+import type { GroupParts } from '../../data/group.ts';
 import { type Csr, rowIndices, rowValues, transpose } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { type GrlrOptions, randomStart } from './grlr.ts';
@@ -18,7 +18,7 @@ const cancelled = 1e-7;
 /** The direction of one label; `x` has unit rows. */
 export function labelDirection(
   x: Csr,
-  { members, labels }: Pick<Groups, 'members' | 'labels'>,
+  { members, labels }: GroupParts,
   label: number,
   o: GrlrOptions,
   seed: number,

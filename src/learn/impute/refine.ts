@@ -1,6 +1,6 @@
 // Alternation with a classifier: for each label, a linear classifier learns the members chosen so far from the rest of
 // their groups and from groups without the label, and chooses anew in the groups it has not learnt from.
-import type { Groups } from '../../data/group.ts';
+import type { GroupParts } from '../../data/group.ts';
 import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
@@ -39,7 +39,7 @@ const task: LabelTask<Options> = { module: import.meta.url, name: 'prepareRefine
  */
 export async function refine(
   x: Csr,
-  groups: Pick<Groups, 'members' | 'labels'>,
+  groups: GroupParts,
   chosen: Uint8Array,
   labelFeatures: number,
   asked: number,
