@@ -27,6 +27,7 @@ const mayImport: Record<string, string[]> = {
 const browserEntry = 'browser.ts';
 /** Imported on demand: threads, which a page does without, and packages that it may name in an import map. */
 const notForPages = [
+  'kernels/garbage.ts',
   'kernels/pool.ts',
   'search/approximate.ts',
   'snowball-stemmers',

@@ -127,12 +127,19 @@ export async function reportImputed(
   };
 }
 
+const prefix = 'impute.';
+
+/** Settings of imputing mean nothing where there is none. */
+export function refuseImputing(settings: Record<string, string> = {}, other: string): void {
+  const own = Object.keys(settings).find((name) => name.startsWith(prefix));
+  if (own !== undefined) throw badUsage(`options of imputing must come with ${other}`, { value: own });
+}
+
 /** `impute.step=0.2` among the settings of train is the option `step` of imputing. */
 export function splitSettings(
   settings: Record<string, string> = {},
   method: string | undefined,
 ): { impute: ImputeOptions; rest: Record<string, string> } {
-  const prefix = 'impute.';
   if (method !== undefined && settings['impute.method'] !== undefined)
     throw badUsage('--impute must be given instead of impute.method, not beside it', {
       value: settings['impute.method'],

@@ -7,7 +7,7 @@ import { readDataset } from '../data/formats.ts';
 import { bagSamples } from '../data/group.ts';
 import { type GroupedRows, readGrouped } from '../data/grouped.ts';
 import { readIdList } from '../data/labels.ts';
-import { badUsage, UmbelError } from '../errors.ts';
+import { UmbelError } from '../errors.ts';
 import { allOptions, Classifier } from '../learn/classifier.ts';
 import { imputeMethods, imputeSet } from '../learn/impute/impute.ts';
 import type { Estimate } from '../learn/learner.ts';
@@ -16,7 +16,14 @@ import type { Option } from '../options.ts';
 import { openCheckpoint } from '../store/checkpoint.ts';
 import { checkTarget, loadModel, saveModel } from '../store/folder.ts';
 import { checkFiles, checkOutside } from './files.ts';
-import { type GroupFlags, groupFiles, reportImputed, splitSettings, withGroupFlags } from './impute.ts';
+import {
+  type GroupFlags,
+  groupFiles,
+  refuseImputing,
+  reportImputed,
+  splitSettings,
+  withGroupFlags,
+} from './impute.ts';
 import { describeLabels, type LabelFlags, withLabelFlags } from './label-names.ts';
 import {
   type CommonFlags,
@@ -97,7 +104,10 @@ async function train(terminal: Terminal, flags: TrainFlags) {
   // What can be wrong is found before the long work starts.
   const { takesBags } = await findLearner(flags.learner);
   const asBags = takesBags === true && flags.impute === undefined;
-  if (asBags) refuseAlone(flags, '--impute', ['evidence', 'corrections']);
+  if (asBags) {
+    refuseAlone(flags, '--impute', ['evidence', 'corrections']);
+    refuseImputing(flags.set, '--impute');
+  }
   checkFiles({
     read: { '--train': flags.train, '--valid': flags.valid, ...groupFiles(flags) },
     written: { '--evidence': flags.evidence },
@@ -182,8 +192,7 @@ async function readTraining(
   const { groups, train } = flags;
   if (groups !== undefined) return readGrouped(train, { ...flags, groups }, reading);
   refuseAlone(flags, '--groups', ['impute', 'evidence', 'corrections']);
-  const own = Object.keys(flags.set ?? {}).find((name) => name.startsWith('impute.'));
-  if (own !== undefined) throw badUsage('options of imputing must come with --groups', { value: own });
+  refuseImputing(flags.set, '--groups');
   return { dataset: await readDataset(train, reading) };
 }
 

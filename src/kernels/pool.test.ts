@@ -154,6 +154,7 @@ it('runs where it is installed, also below a folder called src', async () => {
     'package.json',
     'dist/errors.js',
     'dist/progress.js',
+    'dist/kernels/garbage.js',
     'dist/kernels/pool.js',
     'dist/kernels/worker.js',
   ])

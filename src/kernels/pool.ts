@@ -1,8 +1,6 @@
 // Worker threads that run named exports of our own modules. Jobs are handed out one at a time in order, so a long
 // job does not hold up the rest; results come back in job order, so nothing depends on the number of threads.
 // With one thread, or one job, everything runs here, with a pause between jobs.
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { UmbelError } from '../errors.ts';
 import { breathe, checkCancelled } from '../progress.ts';
@@ -26,6 +24,8 @@ export interface RunOptions<Result> {
   signal?: AbortSignal;
   /** Called as each job ends, in any order. */
   onResult?: (result: Result, index: number) => void;
+  /** The setup is for this run alone: threads let go of it, and of what it holds, at the end. */
+  once?: boolean;
   /** Jobs a thread holds beside the one at work: 1 keeps threads from waiting when jobs are many and short. */
   ahead?: number;
 }
@@ -85,7 +85,7 @@ export class Pool {
     task: Task<Setup, Job, Result>,
     setup: Setup,
     queue: Queue<Job, Result>,
-    { signal, ahead = this.here ? 1 : 0 }: RunOptions<Result>,
+    { signal, once, ahead = this.here ? 1 : 0 }: RunOptions<Result>,
   ): Promise<unknown> {
     if (this.#broken) throw this.#broken;
     const ended = new AbortController();
@@ -104,6 +104,7 @@ export class Pool {
     if (this.here) lanes.push(workHere(task, setup, queue, ended.signal));
     return Promise.race([cancelled, Promise.all(lanes)]).finally(() => {
       ended.abort();
+      if (once) for (const worker of this.#workers) worker.postMessage({ kind: 'forget' } satisfies Order);
       // Idle threads do not keep the process alive.
       for (const idle of this.#workers) idle.unref();
     });
@@ -197,11 +198,12 @@ async function workHere<Setup, Job, Result>(
 ): Promise<void> {
   const work = await prepare(task, setup);
   for (let entry = queue.take(); entry; entry = queue.take()) {
+    checkCancelled(signal);
     queue.refill();
     queue.finish(entry.index, work(entry.job));
     await breathe();
-    checkCancelled(signal);
   }
+  checkCancelled(signal);
 }
 
 /** Feeds one worker until the queue is empty. */
@@ -300,12 +302,6 @@ export async function runThread<Setup, Report, Result>(
     process.off('exit', leave);
     await worker.terminate();
   }
-}
-
-/** Frees shared memories no longer used, before more is asked for: the engine does not count them as garbage. */
-export function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  runInNewContext('gc')();
 }
 
 const endedEarly = (code: number) => new Error(`worker thread ended with code ${code}`);

@@ -1,10 +1,12 @@
 // The thread side of pool.ts: loads a task's module, then answers jobs, until another task comes or it is terminated.
 import { parentPort } from 'node:worker_threads';
 import { type ErrorCode, type ErrorDetail, UmbelError } from '../errors.ts';
+import { collectGarbage } from './garbage.ts';
 import type { Prepare } from './pool.ts';
 
 export type Order =
   | { kind: 'prepare'; module: string; name: string; setup: unknown }
+  | { kind: 'forget' }
   /** Of a long job: the first number turns 1 when it is cancelled, the second when it has ended. */
   | { kind: 'job'; index: number; job: unknown; stop?: Int32Array };
 
@@ -23,6 +25,12 @@ parentPort?.on('message', async (order: Order) => {
     if (order.kind === 'prepare') {
       work = load(order.module, order.name, order.setup);
       work.catch(() => {});
+      return;
+    }
+    if (order.kind === 'forget') {
+      work = undefined;
+      // A thread makes too little garbage of its own to notice that a large memory is among it.
+      collectGarbage();
       return;
     }
     const result = await (await work)?.(order.job, (message) => report(message, order.stop));

@@ -207,10 +207,14 @@ function overtaken(count: u32, firsts: usize, nearest: usize, dots: usize, pulls
     if (winner === several) return 0;
     const dot = load<f64>(dots + (winner << 3));
     const pull = load<f64>(pulls + (winner << 3));
+    // What is nearly level is tied.
+    const ahead = dot - tie * Math.abs(dot);
+    const pulled = pull - tie * Math.abs(pull);
     for (let i = first; i < last; i++) {
-      const gain = load<f64>(pulls + (i << 3)) - pull;
-      const lead = dot - load<f64>(dots + (i << 3));
-      if (lead < bound * gain) bound = lead / gain;
+      const gain = load<f64>(pulls + (i << 3)) - pulled;
+      const lead = ahead - load<f64>(dots + (i << 3));
+      // Only the winner itself has no lead.
+      if (i32(lead < bound * gain) & i32(lead > 0)) bound = lead / gain;
     }
     if (bound < enough) break;
   }

@@ -1,6 +1,7 @@
 // What imputing decides: for every pair of a group and one of its labels (an entry of `groups.labels`), the members
 // that get the label. And pairs seen from their labels.
 import type { GroupParts } from '../../data/group.ts';
+import { UmbelError } from '../../errors.ts';
 import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
 
 export interface Assignment {
@@ -46,13 +47,24 @@ export interface Scores {
   values: Float32Array;
 }
 
+/** Four bytes each fill the memory of the kernels. */
+const mostScores = 2 ** 30;
+
 export function scoreOffsets(members: Pattern, labels: Pattern): Uint32Array {
   const offsets = new Uint32Array(nnz(labels) + 1);
+  let total = 0;
   for (let group = 0; group < labels.rows; group++) {
     const size = members.indptr[group + 1] - members.indptr[group];
-    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++)
-      offsets[pair + 1] = offsets[pair] + size;
+    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
+      total += size;
+      offsets[pair + 1] = total;
+    }
   }
+  if (total > mostScores)
+    throw new UmbelError('too-large', 'members times labels of all groups must be a billion at most', {
+      value: total,
+      hint: 'cut large groups into smaller ones',
+    });
   return offsets;
 }
 

@@ -53,7 +53,7 @@ interface Table {
 }
 
 function addAbove({ margins, marks }: Table, label: number): void {
-  const least = Math.max(alsoAbove, Math.max(...margins[label]) - near);
+  const least = Math.max(alsoAbove, margins[label].reduce((most, margin) => Math.max(most, margin)) - near);
   margins[label].forEach((margin, member) => {
     if (margin > least) marks[label][member] = 1;
   });

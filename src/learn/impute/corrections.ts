@@ -37,7 +37,12 @@ export function pinGroups(groups: Groups, corrections: readonly Correction[]): G
       left.add([label], [1]);
     }
   }
-  return { names: allNames, members: allMembers.pattern(members.cols), labels: left.csr(labels.cols) };
+  return {
+    names: allNames,
+    members: allMembers.pattern(members.cols),
+    labels: left.csr(labels.cols),
+    pinned: allNames.length - names.length,
+  };
 }
 
 /** Groups with labels but no feature in any member are refused, or their labels left out and counted. */

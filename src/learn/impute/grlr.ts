@@ -5,7 +5,16 @@ import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
 import type { Assignment } from './assignment.ts';
-import { keep, type LabelTask, list, meansOf, overLabels, type PlaceOptions, runLabels } from './places.ts';
+import {
+  type Given,
+  keep,
+  type LabelTask,
+  list,
+  meansOf,
+  overLabels,
+  type PlaceOptions,
+  runLabels,
+} from './places.ts';
 
 export interface GrlrOptions extends PlaceOptions {
   iterations: number;
@@ -15,16 +24,16 @@ export interface GrlrOptions extends PlaceOptions {
 const task: LabelTask<GrlrOptions> = { module: import.meta.url, name: 'prepareAssign' };
 
 /**
- * How near each member of a group is to each of its labels, and which are the nearest; `x` has unit rows. Groups from
- * `asked` on are examples.
+ * How near each member of a group is to each of its labels, and which are the nearest; `x` has unit rows, of which the
+ * first `samples` make the mean.
  */
 export const assignNearest = (
   x: Csr,
   groups: GroupParts,
   options: GrlrOptions,
   context: Context,
-  asked?: number,
-): Promise<Assignment> => runLabels(task, x, groups, options, { asked }, context);
+  examples: Pick<Given, 'asked' | 'samples'> = {},
+): Promise<Assignment> => runLabels(task, x, groups, options, examples, context);
 
 export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label) => {
   const { memory, options } = setup;

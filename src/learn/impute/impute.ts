@@ -73,11 +73,11 @@ export async function imputeSet(
   o: ImputeOptions,
   context: Context,
 ): Promise<ImputedSet> {
-  if (nnz(given.labels) === 0)
+  const groups = pinGroups(checkGroups(given, joinFeatures(set.features), skipped), corrections);
+  if (nnz(groups.labels) === 0)
     throw badInput('at least one group must carry a label', {
       value: `none in ${given.names.length}`,
     });
-  const groups = checkGroups(pinGroups(given, corrections), joinFeatures(set.features), skipped);
   const imputed = await impute(set, groups, o, context);
   const labelled = { ...set, labels: imputed.labels };
   if (!o.dropUnlabelled) return { ...imputed, set: labelled, groups };

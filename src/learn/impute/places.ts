@@ -3,7 +3,7 @@
 import type { GroupParts } from '../../data/group.ts';
 import { runJobs, startThreads, type Task } from '../../kernels/pool.ts';
 import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
-import { type Csr, columnCounts, nnz, type Pattern } from '../../math/csr.ts';
+import { type Csr, columnCounts, type Pattern } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
 import { ownScratch } from '../tree/chain.ts';
 import { type Assignment, type PairsByLabel, pairsByLabel, scoreOffsets } from './assignment.ts';
@@ -64,15 +64,17 @@ export type LabelRange = { from: number; to: number };
 export type LabelTask<O> = Task<Setup<O>, LabelRange, number>;
 
 /** What a run starts from beside the groups. */
-interface Given {
+export interface Given {
   /** Members chosen so far, one mark for each score. */
   chosen?: Uint8Array;
   /** Features that stand for the labels, from this column on, are hidden from their own label. */
   labelFeatures?: number;
-  /** Groups that follow so many are examples, each of one row at the end of `x`. */
+  /** Groups that follow so many are examples that nothing is asked about. */
   asked?: number;
-  /** Whether the work looks at more groups than those of the label, and copies their rows. */
-  allGroups?: boolean;
+  /** Rows that follow so many are no samples, and no part of the mean. */
+  samples?: number;
+  /** Groups that the work looks at, and copies the rows of, beside each of a label; none where it only lists rows. */
+  others?: number;
 }
 
 /**
@@ -84,7 +86,7 @@ export async function runLabels<O extends PlaceOptions>(
   x: Csr,
   { members, labels }: GroupParts,
   options: O,
-  { chosen, labelFeatures, asked = members.rows, allGroups = false }: Given,
+  { chosen, labelFeatures, asked = members.rows, samples = x.rows, others }: Given,
   context: Context,
 ): Promise<Assignment> {
   startThreads(context.threads, true);
@@ -95,7 +97,7 @@ export async function runLabels<O extends PlaceOptions>(
   const arena = new Arena(createMemory(1 << 20, true));
   const { indptr, cells } = placeCells(arena, x, members, numbers);
   const sizes = labelSizes(pairs, members.indptr, indptr);
-  const mean = options.centre && meanProducts(x, members, x.rows - (members.rows - asked));
+  const mean = options.centre && meanProducts(x, members, samples);
   const counts = arena.place(pairs.weights);
   const setup: Setup<O> = {
     memory: arena.memory,
@@ -115,9 +117,7 @@ export async function runLabels<O extends PlaceOptions>(
     sizes,
     asked,
     hidden: labelFeatures === undefined ? undefined : numbers.slice(labelFeatures),
-    room: allGroups
-      ? { groups: members.rows, places: nnz(members), entries: indptr[nnz(members)] }
-      : largestLabel(sizes),
+    room: roomFor(sizes, members.indptr, indptr, others),
     scratch: 0,
     scratchBytes: 0,
     counter: new Int32Array(new SharedArrayBuffer(4)),
@@ -130,6 +130,7 @@ export async function runLabels<O extends PlaceOptions>(
   await runJobs(task, setup, ranges(sizes.entries, 128 * context.threads), {
     ...context,
     here: true,
+    once: true,
     onResult: (count) => {
       done += count;
       context.progress({ phase: 'impute', done, total: labels.cols, unit: 'labels' });
@@ -293,11 +294,39 @@ function placeCells(arena: Arena, x: Csr, { indices: rows }: Pattern, numbers: U
   return { indptr, cells };
 }
 
-/** What listing the places of the largest label takes. */
-function largestLabel({ starts, places }: LabelSizes) {
+/**
+ * What the largest label takes: with its groups, `others` times as many of the largest groups at most, and no more than
+ * there are. Entries need no room where they are not copied.
+ */
+function roomFor(
+  { starts, places, entries }: LabelSizes,
+  bounds: Uint32Array,
+  indptr: Uint32Array,
+  others: number | undefined,
+) {
   const most = (counts: Uint32Array) => counts.reduce((largest, count) => Math.max(largest, count), 0);
-  const groups = most(starts.subarray(1).map((end, label) => end - starts[label]));
-  return { groups, places: most(places), entries: 0 };
+  const differences = (ends: Uint32Array) => ends.subarray(1).map((end, i) => end - ends[i]);
+  const own = differences(starts);
+  const withOthers = (counts: Uint32Array, ends: Uint32Array) => {
+    const largest = most(differences(ends));
+    const needed = counts.reduce(
+      (room, count, label) => Math.max(room, count + Math.ceil((others ?? 0) * own[label]) * largest),
+      0,
+    );
+    return Math.min(needed, ends[ends.length - 1]);
+  };
+  const groups = bounds.length - 1;
+  return {
+    groups: Math.min(groups, most(own.map((count) => count + Math.ceil((others ?? 0) * count)))),
+    places: withOthers(places, bounds),
+    entries:
+      others === undefined
+        ? 0
+        : withOthers(
+            entries,
+            bounds.map((first) => indptr[first]),
+          ),
+  };
 }
 
 function labelSizes({ starts, groups }: PairsByLabel, bounds: Uint32Array, indptr: Uint32Array): LabelSizes {

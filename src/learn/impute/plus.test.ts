@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { groupRows, randomGroups } from '../../data/group.ts';
+import type { GroupedRows } from '../../data/grouped.ts';
+import { Vocabulary } from '../../data/vocabulary.ts';
 import { Arena, createMemory, loadKernels } from '../../kernels/wasm.ts';
-import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices, selectRows } from '../../math/csr.ts';
+import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices, selectRows, unitRows } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
 import { solveSvm } from '../one-vs-rest.ts';
 import { chooseMethod } from './auto.ts';
-import { type ImputeOptions, impute, imputeOptions } from './impute.ts';
+import { type ImputeOptions, impute, imputeOptions, imputeSet } from './impute.ts';
+import { labelWeight } from './plus.ts';
 
 const context = { seed: 1, threads: 1, progress: quiet };
 
@@ -98,6 +101,48 @@ describe('eagle-plus', () => {
     const { sparse, labels } = words(400, 3);
     const one = await imputed(sparse, labels, { method: 'eagle-plus' });
     expect(await imputed(sparse, labels, { method: 'eagle-plus' }, 3)).toEqual(one);
+  });
+
+  it('learns from what people put right, also about labels that they left alone', async () => {
+    const { sparse, labels } = words(1200, 1);
+    const groups = groupRows(randomGroups(labels.rows, 8, 1), labels, 'list');
+    const isLeftAlone = (label: number) => label % 2 === 1;
+    const corrections = Array.from(groups.names.keys()).flatMap((group) =>
+      Array.from(rowIndices(groups.labels, group))
+        .filter((label) => !isLeftAlone(label))
+        .map((label) => ({
+          group,
+          label,
+          rows: [...rowIndices(groups.members, group)].filter((row) =>
+            rowIndices(labels, row).includes(label),
+          ),
+        })),
+    );
+    const only = (m: Pattern) => {
+      const left = new CsrBuilder('binary');
+      for (let row = 0; row < m.rows; row++) left.add(rowIndices(m, row).filter(isLeftAlone));
+      return left.pattern(m.cols);
+    };
+    const set = { rows: labels.rows, labels, vocabulary: Vocabulary.numbered(80), features: { sparse } };
+    const o = parseOptions(imputeOptions, { method: 'eagle-plus' });
+    const rightWith = async (rows: GroupedRows) => {
+      const { labels: found } = await imputeSet(set, rows, o, context);
+      return share(only(found), only(labels));
+    };
+    expect(await rightWith({ groups, corrections })).toBeGreaterThan((await rightWith({ groups })) + 0.1);
+  });
+
+  it('lets other labels of a row count less where members of a group are alike', () => {
+    const { sparse, labels } = words(800, 8);
+    const families = Array.from({ length: labels.rows }, (_, row) => row);
+    families.sort((a, b) => rowIndices(labels, a)[0] - rowIndices(labels, b)[0] || a - b);
+    const alike = new CsrBuilder('binary');
+    for (let at = 0; at < families.length; at += 8)
+      alike.add(families.slice(at, at + 8).sort((a, b) => a - b));
+    const weightOf = (members: Pattern) => labelWeight(unitRows(sparse), groupRows(members, labels, 'list'));
+    const mixed = weightOf(randomGroups(labels.rows, 8, 1));
+    expect(mixed).toBeGreaterThan(0.9);
+    expect(weightOf(alike.pattern(labels.rows))).toBeLessThan(0.95 * mixed);
   });
 });
 

@@ -30,7 +30,6 @@ export interface PlusOptions {
 }
 
 const start = { iterations: 0, step: 0, centre: true, weightByCount: true, assign: 'top-r' } as const;
-const classifier = { folds: 4, negatives: 1, cost: 0.4 };
 /** A round that changes a smaller share of the choices is the last. */
 const stable = 0.01;
 
@@ -43,19 +42,11 @@ export async function assignPlus(
   const weight = labelWeight(x, given);
   const { rows, groups } = names ? withNames(x, given, names) : { rows: x, groups: given };
   const features = rareFirst(rows, x);
-  const asked = given.labels.rows;
-  let assigned = await assignNearest(features, groups, start, context, asked);
+  const examples = { asked: given.labels.rows - (given.pinned ?? 0), samples: x.rows };
+  let assigned = await assignNearest(features, groups, start, context, examples);
   for (let round = 0; round < rounds; round++) {
     const known = withLabels(features, chosenLabels(groups, assigned), weight);
-    const found = await refine(
-      known,
-      groups,
-      assigned.chosen,
-      x.cols,
-      asked,
-      { ...classifier, round },
-      context,
-    );
+    const found = await refine(known, groups, assigned.chosen, features.cols, examples.asked, round, context);
     // Each round draws other folds: their mean tells more than the last.
     if (round > 0) average(found, assigned.scores, round);
     const next = compete(groups, found);
@@ -87,8 +78,10 @@ function changedShare(chosen: Uint8Array, before: Uint8Array): number {
  * are few, and next to nothing where members of a group are alike, since others in the group then have these labels too.
  * Found on bibtex, rcv1sub, cve-libraries, yso-titles-l3 and delicious, whose rows have 2.4, 3, 5, 5 and 19 labels.
  */
-function labelWeight(x: Csr, { members, labels }: GroupParts): number {
-  const perRow = labels.values.reduce((sum, count) => sum + count, 0) / Math.max(1, nnz(members));
+export function labelWeight(x: Csr, { members, labels, pinned = 0 }: GroupParts): number {
+  // A member that someone named is in its group, too.
+  const rows = members.indptr[members.rows - pinned];
+  const perRow = labels.values.reduce((sum, count) => sum + count, 0) / Math.max(1, rows);
   const mixed = Math.min(1, withinShare(x, members));
   return Math.min(1.2, Math.max(0, perRow - 1) / 4) * mixed ** 5;
 }

@@ -17,20 +17,14 @@ import {
   type Setup,
 } from './places.ts';
 
-export interface RefineOptions {
-  /** Four at most. */
-  folds: number;
-  /** Groups without the label for each group with it. */
-  negatives: number;
-  cost: number;
-  /** Folds and negatives are drawn anew in each round. */
-  round: number;
-}
-type Options = RefineOptions & PlaceOptions;
+/** Folds and negatives are drawn anew in each round. */
+type Options = { round: number } & PlaceOptions;
 
-const [bias, epsilon, passes] = [1, 0.1, 10];
+const [cost, bias, epsilon, passes] = [0.4, 1, 0.1, 10];
 /** As many as are learnt at once. */
 const mostFolds = 4;
+/** Groups without the label for each group with it. */
+const negatives = 1;
 const task: LabelTask<Options> = { module: import.meta.url, name: 'prepareRefine' };
 
 /**
@@ -43,11 +37,11 @@ export async function refine(
   chosen: Uint8Array,
   labelFeatures: number,
   asked: number,
-  options: RefineOptions,
+  round: number,
   context: Context,
 ): Promise<Scores> {
-  const placed: Options = { ...options, centre: false, weightByCount: false, assign: 'best' };
-  const given = { chosen, labelFeatures, asked, allGroups: true };
+  const placed: Options = { round, centre: false, weightByCount: false, assign: 'best' };
+  const given = { chosen, labelFeatures, asked, others: negatives };
   const { scores } = await runLabels(task, x, groups, placed, given, context);
   // Copied, so that the memory, which holds much more, can go.
   return { ...scores, values: scores.values.slice() };
@@ -57,7 +51,7 @@ export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => 
   const { memory, options } = setup;
   const { count } = label;
   const asked = askedGroups(setup, label);
-  const folds = Math.min(options.folds, asked);
+  const folds = Math.min(mostFolds, asked);
   // One group without an example beside it has none to learn from: nothing is known.
   if (count < 2 || asked === 0) return;
   const random = new Random(setup.seed, 'refine', options.round, label.label);
@@ -73,17 +67,7 @@ export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => 
   kernels.takeSides(count, groups, at.firsts, at.folds, at.marks, at.sides);
   const rows = [at.ends, at.entries, features, at.sums] as const;
   const work = [folds, at.sides, at.pulls, at.nearest, at.order, at.means] as const;
-  kernels.solveFolds(
-    groups,
-    at.firsts,
-    ...rows,
-    ...work,
-    options.cost,
-    bias,
-    epsilon,
-    passes,
-    random.uint32(),
-  );
+  kernels.solveFolds(groups, at.firsts, ...rows, ...work, cost, bias, epsilon, passes, random.uint32());
   kernels.scoreFolds(asked, at.firsts, at.folds, ...rows, bias, at.dots);
   keep(kernels, setup, at, { ...label, count: asked });
 });
@@ -98,7 +82,7 @@ function askedGroups({ memory, asked }: Setup<Options>, { list, count }: LabelPl
 /** The groups of the label, followed by some without it; returns how many. */
 function listGroups(setup: Setup<Options>, at: Scratch, label: LabelPlaces, random: Random): number {
   const own = new Uint32Array(setup.memory.buffer, label.list, label.count);
-  const wanted = Math.ceil(setup.options.negatives * label.count);
+  const wanted = Math.ceil(negatives * label.count);
   const others = drawOthers(own, setup.asked, wanted, random);
   const list = new Uint32Array(setup.memory.buffer, at.list, own.length + others.length);
   list.set(own);

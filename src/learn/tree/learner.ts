@@ -207,7 +207,10 @@ async function grow(
   context: TrainContext,
 ) {
   // A page that only predicts need not load these. The pool's threads start while all else is being made ready.
-  const { collectGarbage, Pool } = await import('../../kernels/pool.ts');
+  const [{ collectGarbage }, { Pool }] = await Promise.all([
+    import('../../kernels/garbage.ts'),
+    import('../../kernels/pool.ts'),
+  ]);
   // What reading left behind goes before more is asked for.
   collectGarbage();
   const here = entriesOf(features) * labels.cols < smallWork;
