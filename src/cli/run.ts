@@ -92,7 +92,8 @@ export function withFormatFlags(command: Command): Command {
     .option('--format <name>', `format of the input: ${formatNames.join(', ')} (default: by extension)`)
     .option(
       '--columns <map>',
-      'columns of a table, by name or position: id=1,text=title+body,labels=tags; labels=A..B for columns of 0 and 1',
+      'columns of a table, by name or position: id=1,text=title+body,labels=tags; labels=A..B for columns of 0 and 1, ' +
+        'labels= for none',
     )
     .option('--label-delimiter <text>', 'between the labels of one cell (default: ",")');
 }

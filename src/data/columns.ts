@@ -85,9 +85,9 @@ export function separatorOf(firstLine: string): string {
   return [',', ';', '\t'].reduce((best, next) => (count(next) > count(best) ? next : best));
 }
 
-/** `id=1,text=title+body,labels=tags` */
+/** `id=1,text=title+body,labels=tags`; `labels=` reads no labels, whatever columns there are. */
 export function parseColumns(text: string): Columns {
-  return byRole(parseRoles(text, roles));
+  return byRole(parseRoles(text, roles, ['labels']));
 }
 
 const byRole = ({ id, group, ...lists }: Partial<Record<Role, string[]>>): Columns => ({
@@ -129,18 +129,20 @@ function roleNamed<R extends string>(name: string, known: readonly R[]): R {
   return role;
 }
 
-/** Splits `role=column+column,role=column`; every role must be known and appear once. */
+/** Splits `role=column+column,role=column`; every role must be known and appear once, some without a column. */
 export function parseRoles<R extends string>(
   text: string,
   roles: readonly R[],
+  optional: readonly R[] = [],
 ): Partial<Record<R, string[]>> {
   const parsed: Partial<Record<R, string[]>> = {};
   for (const part of text.split(',')) {
-    const [, name, value] = /^\s*([^=]+?)\s*=\s*(.+?)\s*$/.exec(part) ?? [];
-    if (name === undefined) throw badUsage('columns must be given as role=column,...', { value: part });
+    const [, name, value] = /^\s*([^=]+?)\s*=\s*(.*?)\s*$/.exec(part) ?? [];
+    if (name === undefined || (value === '' && !optional.some((role) => role === name)))
+      throw badUsage('columns must be given as role=column,...', { value: part });
     const role = roleNamed(name, roles);
     if (parsed[role]) throw badUsage('each column role must appear once', { value: role });
-    parsed[role] = value.split('+').map((column) => column.trim());
+    parsed[role] = value === '' ? [] : value.split('+').map((column) => column.trim());
   }
   return parsed;
 }

@@ -36,7 +36,7 @@ export async function readGrouped(
     throw badInput('instances must come without labels where groups carry them', {
       file: train,
       value: `${nnz(instances.labels)} labels`,
-      hint: '--columns labels=... may name a column that is empty; umbel data group makes groups of samples with labels',
+      hint: '--columns labels= reads none; to try groups out on samples with labels: umbel data group',
     });
   const { vocabulary } = instances;
   // Only a file that names its labels says what a label may be.
