@@ -68,7 +68,7 @@ it.each([
 
 describe('parseColumns', () => {
   it('reads roles, several text columns and ranges', () => {
-    expect(parseColumns('text=title,labels=').labels).toEqual([]);
+    expect(toColumns(parseColumns('text=title,labels=')).labels).toEqual([]);
     expect(resolveColumns(['title', 'tags'], parseColumns('labels=')).labels).toEqual([]);
     expect(() => parseColumns('text=')).toThrow('columns must be given as role=column,..., got "text="');
     expect(parseColumns('id=1, text=title+body,labels=A..B,group=g')).toEqual({

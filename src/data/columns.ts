@@ -117,7 +117,7 @@ export function toColumns(given: GivenColumns): Columns {
 function columnNames(role: string, value: unknown): string[] {
   const isName = (name: unknown) => (typeof name === 'string' && name !== '') || Number.isInteger(name);
   const names: unknown[] = Array.isArray(value) ? value : [value];
-  if (names.length > 0 && names.every(isName)) return names.map(String);
+  if ((names.length > 0 || role === 'labels') && names.every(isName)) return names.map(String);
   throw badUsage(`columns.${role} must be a column name or position, or an array of them`, {
     value: asJson(value),
   });
