@@ -198,7 +198,7 @@ describe('umbel, where only groups carry labels', () => {
     const corrected = [...out, '--corrections', 'right.jsonl', '--method', 'eagle'];
     await writeLines('right.jsonl', [{ group: 'b', label: 'sky', instances: ['4'] }]);
     const mended = await umbel('impute', ...given, ...corrected);
-    expect(mended.stderr).toContain('1 pairs of group and label are kept as corrected');
+    expect(mended.stderr).toContain('kept as corrected: 1 of the pairs of group and label');
     expect((await lines('numbered-labelled.jsonl')).find(({ id }) => id === '4').labels).toContain('sky');
     await writeFile(join(folder, 'right.jsonl'), '');
     expect((await umbel('impute', ...given, ...corrected)).code).toBe(0);

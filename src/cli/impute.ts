@@ -114,7 +114,7 @@ export async function reportImputed(
   for (const reason of imputed.reasons) terminal.note(reason);
   const corrected = grouped.corrections?.length ?? 0;
   if (corrected > 0)
-    terminal.note(`${formatCount(corrected)} pairs of group and label are kept as corrected`);
+    terminal.note(`kept as corrected: ${formatCount(corrected)} of the pairs of group and label`);
   const pairs = evidence ? await writeEvidence(evidence, evidenceOf(imputed, dataset, grouped)) : undefined;
   if (evidence) terminal.say(`Evidence for ${formatCount(pairs ?? 0)} pairs: ${color.bold(evidence)}`);
   return {

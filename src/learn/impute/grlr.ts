@@ -5,35 +5,43 @@ import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
 import type { Assignment } from './assignment.ts';
-import {
-  type Given,
-  keep,
-  type LabelTask,
-  list,
-  meansOf,
-  overLabels,
-  type PlaceOptions,
-  runLabels,
-} from './places.ts';
+import { keep, type LabelTask, list, meansOf, overLabels, runLabels } from './places.ts';
 
-export interface GrlrOptions extends PlaceOptions {
+export interface GrlrOptions {
   iterations: number;
   step: number;
+  /** Whether the mean of all rows is subtracted from each. */
+  centre: boolean;
+  /** Whether a group that carries a label r times counts r times. */
+  weightByCount: boolean;
+  /** Whether a label goes to the best member of a group, or to as many as the group carries it. */
+  assign: 'best' | 'top-r';
 }
 
 const task: LabelTask<GrlrOptions> = { module: import.meta.url, name: 'prepareAssign' };
 
 /**
- * How near each member of a group is to each of its labels, and which are the nearest; `x` has unit rows, of which the
- * first `samples` make the mean.
+ * How near each member of a group is to each of its labels, and which are the nearest; `x` has unit rows. Groups from
+ * `asked` on, and rows after the `samples`, are examples.
  */
 export const assignNearest = (
   x: Csr,
   groups: GroupParts,
   options: GrlrOptions,
   context: Context,
-  examples: Pick<Given, 'asked' | 'samples'> = {},
-): Promise<Assignment> => runLabels(task, x, groups, options, examples, context);
+  { asked, samples = x.rows }: { asked?: number; samples?: number } = {},
+): Promise<Assignment> => {
+  const { centre, weightByCount, assign } = options;
+  const averaged = centre ? samples : undefined;
+  return runLabels(
+    task,
+    x,
+    groups,
+    options,
+    { asked, averaged, weightByCount, topR: assign === 'top-r' },
+    context,
+  );
+};
 
 export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label) => {
   const { memory, options } = setup;

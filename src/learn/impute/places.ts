@@ -8,15 +8,6 @@ import type { Context } from '../../progress.ts';
 import { ownScratch } from '../tree/chain.ts';
 import { type Assignment, type PairsByLabel, pairsByLabel, scoreOffsets } from './assignment.ts';
 
-export interface PlaceOptions {
-  /** Whether the mean of all rows is subtracted from each. */
-  centre: boolean;
-  /** Whether a group that carries a label r times counts r times. */
-  weightByCount: boolean;
-  /** Whether a label goes to the best member of a group, or to as many as the group carries it. */
-  assign: 'best' | 'top-r';
-}
-
 /** What every thread is given: addresses, sizes, and the options of the work to be done. */
 export interface Setup<O> {
   memory: WebAssembly.Memory;
@@ -64,15 +55,19 @@ export type LabelRange = { from: number; to: number };
 export type LabelTask<O> = Task<Setup<O>, LabelRange, number>;
 
 /** What a run starts from beside the groups. */
-export interface Given {
+interface Given {
   /** Members chosen so far, one mark for each score. */
   chosen?: Uint8Array;
   /** Features that stand for the labels, from this column on, are hidden from their own label. */
   labelFeatures?: number;
   /** Groups that follow so many are examples that nothing is asked about. */
   asked?: number;
-  /** Rows that follow so many are no samples, and no part of the mean. */
-  samples?: number;
+  /** How many rows, the first ones, make the mean that is subtracted from each; otherwise none is. */
+  averaged?: number;
+  /** Whether a group that carries a label r times counts r times. */
+  weightByCount?: boolean;
+  /** Whether a label goes to as many members of a group as it carries it, instead of to the best. */
+  topR?: boolean;
   /** Groups that the work looks at, and copies the rows of, beside each of a label; none where it only lists rows. */
   others?: number;
 }
@@ -81,12 +76,12 @@ export interface Given {
  * What a task says of every pair and each of its members, as a view of the memory it worked in; `x` has one row per
  * sample.
  */
-export async function runLabels<O extends PlaceOptions>(
+export async function runLabels<O>(
   task: LabelTask<O>,
   x: Csr,
   { members, labels }: GroupParts,
   options: O,
-  { chosen, labelFeatures, asked = members.rows, samples = x.rows, others }: Given,
+  { chosen, labelFeatures, asked = members.rows, others, ...given }: Given,
   context: Context,
 ): Promise<Assignment> {
   startThreads(context.threads, true);
@@ -97,7 +92,7 @@ export async function runLabels<O extends PlaceOptions>(
   const arena = new Arena(createMemory(1 << 20, true));
   const { indptr, cells } = placeCells(arena, x, members, numbers);
   const sizes = labelSizes(pairs, members.indptr, indptr);
-  const mean = options.centre && meanProducts(x, members, samples);
+  const mean = given.averaged !== undefined && meanProducts(x, members, given.averaged);
   const counts = arena.place(pairs.weights);
   const setup: Setup<O> = {
     memory: arena.memory,
@@ -108,8 +103,8 @@ export async function runLabels<O extends PlaceOptions>(
     meanDots: mean ? arena.place(new Uint8Array(mean.dots.buffer)) : 0,
     meanSquare: mean ? mean.square : 0,
     groups: arena.place(pairs.groups),
-    weights: options.weightByCount ? counts : arena.place(pairs.weights.map(() => 1)),
-    counts: options.assign === 'best' ? 0 : counts,
+    weights: given.weightByCount ? counts : arena.place(pairs.weights.map(() => 1)),
+    counts: given.topR ? counts : 0,
     pairs: arena.place(pairs.pairs),
     offsets: arena.place(offsets),
     scores: arena.allocate(4 * size),

@@ -11,14 +11,13 @@ import {
   type LabelPlaces,
   type LabelTask,
   overLabels,
-  type PlaceOptions,
   runLabels,
   type Scratch,
   type Setup,
 } from './places.ts';
 
 /** Folds and negatives are drawn anew in each round. */
-type Options = { round: number } & PlaceOptions;
+type Options = { round: number };
 
 const [cost, bias, epsilon, passes] = [0.4, 1, 0.1, 10];
 /** As many as are learnt at once. */
@@ -40,9 +39,8 @@ export async function refine(
   round: number,
   context: Context,
 ): Promise<Scores> {
-  const placed: Options = { round, centre: false, weightByCount: false, assign: 'best' };
   const given = { chosen, labelFeatures, asked, others: negatives };
-  const { scores } = await runLabels(task, x, groups, placed, given, context);
+  const { scores } = await runLabels(task, x, groups, { round }, given, context);
   // Copied, so that the memory, which holds much more, can go.
   return { ...scores, values: scores.values.slice() };
 }
