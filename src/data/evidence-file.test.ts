@@ -52,7 +52,7 @@ describe('evidence and corrections', () => {
     [{ group: '0', label: 'tree', instances: [] }, 'label must be one that group 0 carries, got "tree"'],
     [{ group: '0', label: 'pet', instances: ['ant'] }, 'instance must be a member of group 0, got "ant"'],
     [{ group: '0', label: 'pet' }, 'instances must be a list of ids'],
-    [{ label: 'pet', instances: [] }, 'line must be an object with group, label and instances'],
+    [{ label: 'pet', instances: [] }, 'group and label must be strings'],
   ])('%j is refused with its line, or left out and counted', async (line, message) => {
     await expect(read([line])).rejects.toThrow(`corrections.jsonl:1: ${message}`);
     const skipped = new Skipped();

@@ -1,12 +1,13 @@
 // Evidence for people (evidence.jsonl): for every group and label the instances that got it, how similar they are, and by
 // how much they are ahead. Corrections have the same shape: lines whose instances someone has set right.
-import { badInput, locate } from '../errors.ts';
+import { asJson, badInput, locate } from '../errors.ts';
 import { rowIndices } from '../math/csr.ts';
 import type { Dataset } from './dataset.ts';
 import { AtomicFile, readLines } from './file.ts';
 import type { ReadOptions } from './format.ts';
 import type { Groups } from './group.ts';
 import { idList, rowFinder } from './groups-file.ts';
+import { parseObject, takeObjects } from './records.ts';
 
 /** One line; instances are sample ids, or row numbers where the samples have none. */
 export interface EvidenceRecord {
@@ -23,6 +24,15 @@ export interface EvidenceRecord {
   /** Where members were drawn by how probable they are, instead of the best being taken. */
   drawn?: true;
   pinned?: true;
+}
+
+/** A pair of group and label that someone has put right, by numbers. */
+export interface Correction {
+  group: number;
+  /** The label's column. */
+  label: number;
+  /** The members that have the label; none where the group should not carry it. */
+  rows: number[];
 }
 
 export async function writeEvidence(path: string, records: Iterable<EvidenceRecord>): Promise<number> {
@@ -52,7 +62,7 @@ export async function* readEvidence(path: string, options: ReadOptions = {}): As
     for (let i = 0; i < lines.length; i++) {
       if (lines[i].trim() === '') continue;
       try {
-        yield parseRecord(lines[i]);
+        yield parseRecord(parseObject(lines[i]));
       } catch (error) {
         throw locate(error, { file: path, line: first + i });
       }
@@ -66,12 +76,14 @@ export async function readCorrections(
   { names, members, labels }: Groups,
   dataset: Pick<Dataset, 'rows' | 'ids' | 'vocabulary'>,
   options: ReadOptions = {},
-): Promise<{ group: number; label: number; rows: number[] }[]> {
+): Promise<Correction[]> {
   const groupOf = new Map(names.map((name, group) => [name, group]));
   const rowOf = rowFinder(dataset);
   const seen = new Set<string>();
-  const parse = (line: string) => {
-    const record = parseRecord(line);
+  const corrections: Correction[] = [];
+  // Nobody may have found anything to put right.
+  await takeObjects(path, { ...options, mayBeEmpty: true }, (given) => {
+    const record = parseRecord(given);
     const group = groupOf.get(record.group);
     if (group === undefined) throw badInput('group must be one of the groups file', { value: record.group });
     const label = dataset.vocabulary.column(record.label);
@@ -84,36 +96,20 @@ export async function readCorrections(
       return row;
     });
     const pair = `${group} ${label}`;
-    if (seen.has(pair)) throw badInput('a pair of group and label must be corrected once', { value: line });
+    if (seen.has(pair))
+      throw badInput('a pair of group and label must be corrected once', {
+        value: `${record.group}, ${record.label}`,
+      });
     seen.add(pair);
-    return { group, label, rows: [...new Set(rows)] };
-  };
-  const corrections: ReturnType<typeof parse>[] = [];
-  // Nobody may have found anything to put right.
-  for await (const { first, lines } of readLines(path, { ...options, mayBeEmpty: true })) {
-    for (let i = 0; i < lines.length; i++) {
-      try {
-        if (lines[i].trim() !== '') corrections.push(parse(lines[i]));
-      } catch (error) {
-        const located = locate(error, { file: path, line: first + i });
-        if (!options.skipped) throw located;
-        options.skipped.add(located);
-      }
-    }
-  }
+    corrections.push({ group, label, rows: [...new Set(rows)] });
+  });
   return corrections;
 }
 
-function parseRecord(line: string): EvidenceRecord {
-  let record: Partial<Record<keyof EvidenceRecord, unknown>> | null;
-  try {
-    record = JSON.parse(line);
-  } catch {
-    throw badInput('line must be valid JSON', { value: line });
-  }
-  const { group, label, instances, similarities, margin, drawn, pinned } = record ?? {};
+function parseRecord(record: Record<string, unknown>): EvidenceRecord {
+  const { group, label, instances, similarities, margin, drawn, pinned } = record;
   if (typeof group !== 'string' || typeof label !== 'string')
-    throw badInput('line must be an object with group, label and instances', { value: line });
+    throw badInput('group and label must be strings', { value: asJson({ group, label }) });
   return {
     group,
     label,

@@ -2,7 +2,7 @@
 import { badInput } from '../errors.ts';
 import { nnz } from '../math/csr.ts';
 import type { Dataset } from './dataset.ts';
-import { readCorrections } from './evidence-file.ts';
+import { type Correction, readCorrections } from './evidence-file.ts';
 import type { ReadOptions } from './format.ts';
 import { readDataset } from './formats.ts';
 import type { Groups } from './group.ts';
@@ -11,8 +11,7 @@ import type { Skipped } from './skipped.ts';
 
 export interface GroupedRows {
   groups: Groups;
-  /** Which members of a group have a label: by numbers, none where the group should not carry it. */
-  corrections?: { group: number; label: number; rows: number[] }[];
+  corrections?: Correction[];
   /** Takes groups that cannot be imputed; without it they are refused. */
   skipped?: Skipped;
 }

@@ -87,8 +87,8 @@ describe('the groups file', () => {
   it('names the file, the line, the rule and the value of what is wrong', async () => {
     const wrong: [string, string][] = [
       ['{"group"', 'line must be valid JSON, got "{\\"group\\""'],
-      ['[1]', 'line must be an object with group, instances and labels, got "[1]"'],
-      ['null', 'line must be an object with group, instances and labels, got "null"'],
+      ['[1]', 'line must be an object, got "[1]"'],
+      ['null', 'line must be an object, got "null"'],
       [line({ group: 7 }), 'group must be a string that is not empty, got 7'],
       [line({ group: undefined }), 'group must be a string that is not empty, got "nothing"'],
       [line({ instances: 'cat' }), 'instances must be a list of ids, got "\\"cat\\""'],

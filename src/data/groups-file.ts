@@ -1,11 +1,12 @@
 // The groups file (groups.jsonl): one `{"group", "instances", "labels"}` per line. Instances are sample ids, or row
 // numbers from "0" where the samples have none; a label repeated is a label counted.
-import { badInput, locate } from '../errors.ts';
+import { badInput } from '../errors.ts';
 import { CsrBuilder, rowIndices, rowValues } from '../math/csr.ts';
 import { type Dataset, selectSamples } from './dataset.ts';
-import { AtomicFile, readLines } from './file.ts';
+import { AtomicFile } from './file.ts';
 import type { ReadOptions } from './format.ts';
 import type { Groups } from './group.ts';
+import { type LeaveOut, takeObjects } from './records.ts';
 import type { Skipped } from './skipped.ts';
 
 export async function writeGroups(
@@ -53,8 +54,8 @@ export async function readGroups(
   const names = new Set<string>();
   const members = new CsrBuilder('binary');
   const labels = new CsrBuilder('values');
-  const take = (line: string, leaveOut: LeaveOut) => {
-    const record = parseRecord(line, labelled);
+  await takeObjects(path, options, (given, leaveOut) => {
+    const record = parseRecord(given, labelled);
     if (names.has(record.group)) throw badInput('group must appear once', { value: record.group });
     const instances = memberRows(record.instances, rowOf, leaveOut);
     const known = record.labels.filter((label) => {
@@ -74,26 +75,9 @@ export async function readGroups(
       columns,
       Array.from(columns, (column) => counts.get(column) ?? 0),
     );
-  };
-  for await (const { first, lines } of readLines(path, options)) {
-    for (let i = 0; i < lines.length; i++) {
-      const leaveOut = (error: unknown) => {
-        if (!options.skipped) throw error;
-        options.skipped.add(locate(error, { file: path, line: first + i }));
-      };
-      try {
-        if (lines[i].trim() !== '') take(lines[i], leaveOut);
-      } catch (error) {
-        if (!options.skipped) throw locate(error, { file: path, line: first + i });
-        leaveOut(error);
-      }
-    }
-  }
+  });
   return { names: [...names], members: members.pattern(rows), labels: labels.csr(vocabulary.size) };
 }
-
-/** Takes what is wrong, or throws it. */
-type LeaveOut = (error: unknown) => void;
 
 /** Samples in no group are refused, or left out and counted. */
 export function leaveOutUngrouped(
@@ -134,16 +118,7 @@ interface GroupRecord {
   labels: string[];
 }
 
-function parseRecord(line: string, labelled: boolean): GroupRecord {
-  let record: Partial<Record<keyof GroupRecord, unknown>> | null;
-  try {
-    record = JSON.parse(line);
-  } catch {
-    throw badInput('line must be valid JSON', { value: line });
-  }
-  if (typeof record !== 'object' || record === null || Array.isArray(record))
-    throw badInput('line must be an object with group, instances and labels', { value: line });
-  const { group, instances, labels } = record;
+function parseRecord({ group, instances, labels }: Record<string, unknown>, labelled: boolean): GroupRecord {
   if (typeof group !== 'string' || group === '')
     throw badInput('group must be a string that is not empty', { value: group ?? 'nothing' });
   // Groups to be predicted have no labels yet.

@@ -38,6 +38,45 @@ export async function* lineSamples(
     yield parseRecords(lines, (i) => first + i, parse, path, options);
 }
 
+/** Takes what is wrong with a record, or throws it. */
+export type LeaveOut = (error: unknown) => void;
+
+/** Hands over every object of a file of JSON lines: what is wrong is refused with its place, or left out and counted. */
+export async function takeObjects(
+  path: string,
+  options: ReadOptions & { mayBeEmpty?: boolean },
+  take: (record: Record<string, unknown>, leaveOut: LeaveOut) => void,
+): Promise<void> {
+  for await (const { first, lines } of readLines(path, options)) {
+    for (let i = 0; i < lines.length; i++) {
+      if (lines[i].trim() === '') continue;
+      const leaveOut = (error: unknown) => {
+        const located = locate(error, { file: path, line: first + i });
+        if (!options.skipped) throw located;
+        options.skipped.add(located);
+      };
+      try {
+        take(parseObject(lines[i]), leaveOut);
+      } catch (error) {
+        leaveOut(error);
+      }
+    }
+  }
+}
+
+/** The object a line holds. */
+export function parseObject(line: string): Record<string, unknown> {
+  let record: unknown;
+  try {
+    record = JSON.parse(line);
+  } catch {
+    throw badInput('line must be valid JSON', { value: line });
+  }
+  if (typeof record !== 'object' || record === null || Array.isArray(record))
+    throw badInput('line must be an object', { value: line });
+  return record as Record<string, unknown>;
+}
+
 /** Writes what `text` makes of each sample. */
 export async function textWriter(path: string, text: (sample: Sample) => string): Promise<SampleWriter> {
   const file = await AtomicFile.create(path);

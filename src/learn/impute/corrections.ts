@@ -1,17 +1,10 @@
 // What people know better: a corrected pair of group and label is pinned to the members they name (or to none), and
 // groups that cannot tell anything are found before imputing.
+import type { Correction } from '../../data/evidence-file.ts';
 import type { Groups } from '../../data/group.ts';
 import type { Skipped } from '../../data/skipped.ts';
 import { badInput } from '../../errors.ts';
 import { type Csr, CsrBuilder, rowIndices, rowValues } from '../../math/csr.ts';
-
-export interface Correction {
-  group: number;
-  /** The label's column. */
-  label: number;
-  /** The members that have the label; none where the group should not carry it. */
-  rows: number[];
-}
 
 /** Corrected pairs leave their group; each member named becomes a group of its own, at the end. */
 export function pinGroups(groups: Groups, corrections: readonly Correction[]): Groups {
