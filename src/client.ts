@@ -227,6 +227,11 @@ export class Client {
     return this.#json('POST', at(model, 'labels'), { json: label });
   }
 
+  /** Has a model forget a label, where it does so without training. */
+  async removeLabel(model: string, label: string): Promise<void> {
+    await this.#call('DELETE', at(model, 'labels', label), {});
+  }
+
   /** Whether a label is never suggested. */
   exclude(model: string, label: string, excluded: boolean): Promise<Label> {
     return this.#json('PUT', at(model, 'labels', label, 'excluded'), { json: { excluded } });

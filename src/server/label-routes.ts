@@ -42,7 +42,7 @@ export function registerLabels(app: App, serving: Labelling): void {
   registerReading(app, serving);
   registerSenses(app, serving);
   registerPictures(app, serving);
-  registerAdding(app, serving);
+  registerChanging(app, serving);
   registerExcluding(app, serving);
 }
 
@@ -161,8 +161,18 @@ function registerPictures(app: App, serving: Labelling): void {
   );
 }
 
-function registerAdding(app: App, serving: Serving): void {
+function registerChanging(app: App, serving: Serving): void {
   let busy = false;
+  const alone = async <T>(change: () => Promise<T>): Promise<T> => {
+    if (busy)
+      throw new Problem('overloaded', 'one label may be added or removed at a time', 'try again later');
+    busy = true;
+    try {
+      return await change();
+    } finally {
+      busy = false;
+    }
+  };
   app.post(
     '/models/:model/labels',
     {
@@ -178,28 +188,44 @@ function registerAdding(app: App, serving: Serving): void {
     async ({ params, body: { name, id = name, examples } }, reply) => {
       const crew = findCrew(serving, params.model);
       if (name.trim() === '' || id.trim() === '') throw badInput('a label must have a name and an id');
-      if (busy) throw new Problem('overloaded', 'one label may be added at a time', 'try again later');
-      busy = true;
-      try {
-        return sendJson(reply, await addLabel(crew, { id, name, examples }));
-      } finally {
-        busy = false;
-      }
+      return sendJson(
+        reply,
+        (await alone(() => changeLabels(crew, { add: { id, name, examples } }, id, true))) ?? refuseLabel(id),
+      );
+    },
+  );
+  app.delete(
+    '/models/:model/labels/:label',
+    {
+      schema: {
+        tags: ['labels'],
+        summary: 'Have a model forget a label, where it does so without training; others can exclude it',
+        description: 'Saved in the folder of the model. One label at a time.',
+        params: LabelParams,
+      },
+    },
+    async ({ params: { model, label } }, reply) => {
+      const crew = findCrew(serving, model);
+      if ((await crew.ask({ kind: 'label', id: label })) === undefined) refuseLabel(label);
+      await alone(() => changeLabels(crew, { remove: label }, label, false));
+      return reply.code(204).send();
     },
   );
 }
 
-async function addLabel(crew: Crew, label: Lesson['label']): Promise<string> {
+/** Returns what the model then says of the label, which it is `expected` to know or not. */
+async function changeLabels(crew: Crew, change: Lesson['change'], id: string, expected: boolean) {
   const url = builtFile(import.meta.url.replace(/label-routes(\.[jt]s)$/, 'teacher$1'));
-  await askThread(url, { folder: crew.folder, label } satisfies Lesson);
+  await askThread(url, { folder: crew.folder, change } satisfies Lesson);
   const reloaded = async () => {
     await crew.reload().catch((error) => {
       throw renamePlaces(error, { [crew.folder]: crew.name });
     });
-    return crew.ask({ kind: 'label', id: label.id });
+    return crew.ask({ kind: 'label', id });
   };
+  const label = await reloaded();
   // A reload that was under way already may have loaded the model as it was before.
-  return (await reloaded()) ?? (await reloaded()) ?? refuseLabel(label.id);
+  return (label !== undefined) === expected ? label : reloaded();
 }
 
 function registerExcluding(app: App, serving: Labelling): void {

@@ -92,6 +92,23 @@ describe.runIf(hasNetworks)('a new label', () => {
     expect(await failure(client.addLabel('../m', { name: 'x' }))).toMatchObject({ status: 404 });
   });
 
+  it('is forgotten at once, and can be taught again', async () => {
+    const { client, url } = served;
+    await client.addLabel('m', { id: 'gone', name: 'trumpet' });
+    await client.removeLabel('m', 'gone');
+    expect((await loadModel(folder)).vocabulary.column('gone')).toBeUndefined();
+    expect(await failure(client.label('m', 'gone'))).toMatchObject({ status: 404 });
+    expect(await failure(client.removeLabel('m', 'gone'))).toMatchObject({ status: 404 });
+    expect((await client.suggest('m', 'a trumpet', { top: 10 })).map(({ label }) => label)).not.toContain(
+      'gone',
+    );
+    expect(await client.addLabel('m', { id: 'gone', name: 'trumpet' })).toMatchObject({ id: 'gone' });
+    expect((await fetch(`${url}/v1/models/m/labels/gone`, { method: 'DELETE' })).status).toBe(204);
+    const [{ id }] = (await house.shared.client.labels('m')).labels;
+    const refused = await failure(house.shared.client.removeLabel('m', id));
+    expect(refused).toMatchObject({ status: 400, code: 'usage', hint: 'exclude them instead' });
+  });
+
   it('is refused by a model that would have to be trained', async () => {
     expect((await house.shared.client.model('m')).takesLabels).toBe(false);
     const refused = await failure(house.shared.client.addLabel('m', { name: 'x' }));
