@@ -86,24 +86,33 @@ function placeUnknown(
 /** Every member that has no label takes one from a member that has several: the one that loses least by it. */
 function fillEmpty({ size, margins, marks }: Table): void {
   const has = new Uint32Array(size);
-  for (const own of marks)
+  // Few of all labels and members are marked, and only these are looked at.
+  const given: { label: number; member: number }[] = [];
+  marks.forEach((own, label) => {
     own.forEach((mark, member) => {
-      has[member] += mark;
+      if (mark === 0) return;
+      has[member]++;
+      given.push({ label, member });
     });
+  });
+  const comesBefore = (a: (typeof given)[number], b: (typeof given)[number]) =>
+    a.label < b.label || (a.label === b.label && a.member < b.member);
   for (let empty = 0; empty < size; empty++) {
     if (has[empty] > 0) continue;
-    let [least, from, label] = [dearest, -1, -1];
-    for (let l = 0; l < marks.length; l++) {
-      for (let member = 0; member < size; member++) {
-        const loss = margins[l][member] - margins[l][empty];
-        if (marks[l][member] === 0 || has[member] < 2 || loss >= least) continue;
-        [least, from, label] = [loss, member, l];
-      }
+    let least = dearest;
+    let cheapest: (typeof given)[number] | undefined;
+    for (const one of given) {
+      if (has[one.member] < 2) continue;
+      const loss = margins[one.label][one.member] - margins[one.label][empty];
+      if (loss > least || (loss === least && !(cheapest && comesBefore(one, cheapest)))) continue;
+      [least, cheapest] = [loss, one];
     }
-    if (label < 0) continue;
-    marks[label][from] = 0;
+    if (!cheapest) continue;
+    const { label, member } = cheapest;
+    marks[label][member] = 0;
     marks[label][empty] = 1;
-    has[from]--;
+    has[member]--;
     has[empty]++;
+    cheapest.member = empty;
   }
 }
