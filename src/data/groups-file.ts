@@ -49,15 +49,16 @@ export async function readGroups(
     ...options
   }: ReadOptions & { closed?: boolean; labelled?: boolean } = {},
 ): Promise<Groups> {
-  const { rows, vocabulary } = dataset;
+  const { rows, ids, vocabulary } = dataset;
   const rowOf = rowFinder(dataset);
+  const hint = ids ? undefined : `samples without ids are called "0" to "${rows - 1}"`;
   const names = new Set<string>();
   const members = new CsrBuilder('binary');
   const labels = new CsrBuilder('values');
   await takeObjects(path, options, (given, leaveOut) => {
     const record = parseRecord(given, labelled);
     if (names.has(record.group)) throw badInput('group must appear once', { value: record.group });
-    const instances = memberRows(record.instances, rowOf, leaveOut);
+    const instances = memberRows(record.instances, rowOf, leaveOut, hint);
     const known = record.labels.filter((label) => {
       if (!closed || vocabulary.column(label) !== undefined) return true;
       leaveOut(badInput('label must be in the vocabulary', { value: label }));
@@ -143,12 +144,13 @@ function memberRows(
   instances: string[],
   rowOf: (id: string) => number | undefined,
   leaveOut: LeaveOut,
+  hint: string | undefined,
 ): Uint32Array {
   const rows = new Set<number>();
   const wrong: unknown[] = [];
   for (const id of instances) {
     const row = rowOf(id);
-    if (row === undefined) wrong.push(badInput('instance must be the id of a sample', { value: id }));
+    if (row === undefined) wrong.push(badInput('instance must be the id of a sample', { value: id, hint }));
     else if (rows.has(row)) wrong.push(badInput('instance must appear once in a group', { value: id }));
     else rows.add(row);
   }
