@@ -48,7 +48,10 @@ export const groupFiles = ({ groups, corrections, labels }: GroupFlags & LabelFl
 export const withGroupFlags = (command: Command): Command =>
   command
     .option('--evidence <file>', 'write for every group and label who got it, and by how much (JSONL)')
-    .option('--corrections <file>', 'lines of such a file with instances set right: those pairs are kept so');
+    .option(
+      '--corrections <file>',
+      'lines of such a file with instances set right, and only those lines: these pairs are kept so',
+    );
 
 export function registerImpute(program: Command): void {
   const command = program

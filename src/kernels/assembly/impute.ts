@@ -210,13 +210,19 @@ function overtaken(count: u32, firsts: usize, nearest: usize, dots: usize, pulls
     // What is nearly level is tied.
     const ahead = dot - tie * Math.abs(dot);
     const pulled = pull - tie * Math.abs(pull);
-    for (let i = first; i < last; i++) {
-      const gain = load<f64>(pulls + (i << 3)) - pulled;
-      const lead = ahead - load<f64>(dots + (i << 3));
-      // Only the winner itself has no lead.
-      if (i32(lead < bound * gain) & i32(lead > 0)) bound = lead / gain;
-    }
+    bound = passing(first, winner, ahead, pulled, dots, pulls, bound);
+    bound = passing(winner + 1, last, ahead, pulled, dots, pulls, bound);
     if (bound < enough) break;
+  }
+  return bound;
+}
+
+/** The least pull, `bound` at most, that brings one of the places level with who is `ahead` and `pulled` itself. */
+function passing(first: u32, last: u32, ahead: f64, pulled: f64, dots: usize, pulls: usize, bound: f64): f64 {
+  for (let i = first; i < last; i++) {
+    const gain = load<f64>(pulls + (i << 3)) - pulled;
+    const lead = ahead - load<f64>(dots + (i << 3));
+    if (lead < bound * gain) bound = lead / gain;
   }
   return bound;
 }
