@@ -75,7 +75,7 @@ function changedShare(chosen: Uint8Array, before: Uint8Array): number {
 
 /**
  * How much a row's other labels say beside its features: as much where there are about five or more, less where there
- * are few, and next to nothing where members of a group are alike, since others in the group then have these labels too.
+ * are few or members of a group are alike, since others in the group then have these labels too.
  * Found on bibtex, rcv1sub, cve-libraries, yso-titles-l3 and delicious, whose rows have 2.4, 3, 5, 5 and 19 labels.
  */
 export function labelWeight(x: Csr, { members, labels, pinned = 0 }: GroupParts): number {
@@ -83,7 +83,7 @@ export function labelWeight(x: Csr, { members, labels, pinned = 0 }: GroupParts)
   const rows = members.indptr[members.rows - pinned];
   const perRow = labels.values.reduce((sum, count) => sum + count, 0) / Math.max(1, rows);
   const mixed = Math.min(1, withinShare(x, members));
-  return Math.min(1.2, Math.max(0, perRow - 1) / 4) * mixed ** 5;
+  return Math.min(1.2, (Math.max(0, perRow - 1) / 4) * mixed ** 5);
 }
 
 /** Unit rows whose columns weigh the more the fewer of the rows `known` have them. */
