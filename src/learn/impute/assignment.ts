@@ -2,7 +2,7 @@
 // that get the label. And pairs seen from their labels.
 import type { GroupParts } from '../../data/group.ts';
 import { UmbelError } from '../../errors.ts';
-import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices } from '../../math/csr.ts';
+import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices, rowValues } from '../../math/csr.ts';
 
 export interface Assignment {
   scores: Scores;
@@ -110,36 +110,49 @@ export function choiceOf(
 }
 
 /** rows x labels: what the choice makes of the data set. */
-export function chosenLabels(
+export function chosenLabels(groups: GroupParts, { scores, chosen }: Assignment): Pattern {
+  const { rows, cols, indptr, indices } = labelsOfRows(groups, scores.offsets, chosen);
+  return { rows, cols, indptr, indices };
+}
+
+/** rows x labels: what is given for every score, where it is not zero; of a row in several groups, the largest. */
+export function labelsOfRows(
   { members, labels }: GroupParts,
-  { scores: { offsets }, chosen }: Assignment,
-): Pattern {
+  offsets: Uint32Array,
+  given: Uint8Array | Float32Array,
+): Csr {
   let size = 0;
-  for (let i = 0; i < chosen.length; i++) size += chosen[i];
+  for (let i = 0; i < given.length; i++) if (given[i] > 0) size++;
   const [rows, carried] = [new Uint32Array(size), new Uint32Array(size)];
+  const found = new Float32Array(size);
   const indptr = new Uint32Array(members.cols + 1);
-  let found = 0;
+  let at = 0;
   for (let group = 0; group < labels.rows; group++) {
     for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
       const shift = members.indptr[group] - offsets[pair];
       for (let i = offsets[pair]; i < offsets[pair + 1]; i++) {
-        if (chosen[i] === 0) continue;
+        if (given[i] === 0) continue;
         const row = members.indices[i + shift];
-        rows[found] = row;
-        carried[found++] = labels.indices[pair];
+        rows[at] = row;
+        carried[at] = labels.indices[pair];
+        found[at++] = given[i];
         indptr[row + 1]++;
       }
     }
   }
   for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
   const next = indptr.slice();
-  const indices = new Uint32Array(size);
-  for (let i = 0; i < size; i++) indices[next[rows[i]]++] = carried[i];
-  return sortedOnce({ rows: members.cols, cols: labels.cols, indptr, indices });
+  const [indices, values] = [new Uint32Array(size), new Float32Array(size)];
+  for (let i = 0; i < size; i++) {
+    const p = next[rows[i]]++;
+    indices[p] = carried[i];
+    values[p] = found[i];
+  }
+  return sortedOnce({ rows: members.cols, cols: labels.cols, indptr, indices, values });
 }
 
 /** A row in several groups has labels of each: brings them in order, each once. */
-function sortedOnce(m: Pattern): Pattern {
+function sortedOnce(m: Csr): Csr {
   const ascends = (row: number) => {
     for (let p = m.indptr[row] + 1; p < m.indptr[row + 1]; p++)
       if (m.indices[p] <= m.indices[p - 1]) return false;
@@ -148,7 +161,18 @@ function sortedOnce(m: Pattern): Pattern {
   let row = 0;
   while (row < m.rows && ascends(row)) row++;
   if (row === m.rows) return m;
-  const sorted = new CsrBuilder('binary');
-  for (row = 0; row < m.rows; row++) sorted.add([...new Set(rowIndices(m, row).sort())]);
-  return sorted.pattern(m.cols);
+  const sorted = new CsrBuilder('values');
+  for (row = 0; row < m.rows; row++) {
+    const largest = new Map<number, number>();
+    const values = rowValues(m, row);
+    rowIndices(m, row).forEach((label, i) => {
+      largest.set(label, Math.max(values[i], largest.get(label) ?? 0));
+    });
+    const labels = [...largest.keys()].sort((a, b) => a - b);
+    sorted.add(
+      labels,
+      labels.map((label) => largest.get(label) ?? 0),
+    );
+  }
+  return sorted.csr(m.cols);
 }

@@ -143,6 +143,10 @@ describe('eagle-plus', () => {
     const mixed = weightOf(randomGroups(labels.rows, 8, 1));
     expect(mixed).toBeGreaterThan(0.9);
     expect(weightOf(alike.pattern(labels.rows))).toBeLessThan(0.95 * mixed);
+    // A row of thousands of labels says so much by them that the most is reached even so.
+    const often = groupRows(alike.pattern(labels.rows), labels, 'list');
+    const more = { ...often.labels, values: often.labels.values.map((count) => 1000 * count) };
+    expect(labelWeight(unitRows(sparse), { ...often, labels: more })).toBe(1.2);
   });
 });
 

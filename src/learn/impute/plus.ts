@@ -2,22 +2,14 @@
 // they have not seen, knowing members by their other labels and labels by their names, and the labels of a group compete
 // for its members; those of frequent labels are drawn.
 import type { GroupParts } from '../../data/group.ts';
-import {
-  type Csr,
-  CsrBuilder,
-  columnCounts,
-  nnz,
-  type Pattern,
-  rowIndices,
-  rowValues,
-  unitRows,
-} from '../../math/csr.ts';
+import { type Csr, CsrBuilder, columnCounts, nnz, rowIndices, rowValues, unitRows } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
-import { type Assignment, chosenLabels, type Scores } from './assignment.ts';
+import type { Assignment, Scores } from './assignment.ts';
 import { compete } from './compete.ts';
 import { drawFrequent } from './draw.ts';
 import { assignNearest } from './grlr.ts';
+import { likelyLabels } from './likely.ts';
 import { withinShare } from './mixed.ts';
 import { firstPairs, type Names, withNames } from './names.ts';
 import { refine } from './refine.ts';
@@ -32,6 +24,8 @@ export interface PlusOptions {
 const start = { iterations: 0, step: 0, centre: true, weightByCount: true, assign: 'top-r' } as const;
 /** A round that changes a smaller share of the choices is the last. */
 const stable = 0.01;
+/** How much more likely a higher score makes a label. */
+const sharpness = { similarities: 60, margins: 5 };
 
 export async function assignPlus(
   x: Csr,
@@ -45,7 +39,8 @@ export async function assignPlus(
   const examples = { asked: given.labels.rows - (given.pinned ?? 0), samples: x.rows };
   let assigned = await assignNearest(features, groups, start, context, examples);
   for (let round = 0; round < rounds; round++) {
-    const known = withLabels(features, chosenLabels(groups, assigned), weight);
+    const likely = likelyLabels(groups, assigned, sharpness[round === 0 ? 'similarities' : 'margins']);
+    const known = withLabels(features, likely, weight);
     const found = await refine(known, groups, assigned.chosen, features.cols, examples.asked, round, context);
     // Each round draws other folds: their mean tells more than the last.
     if (round > 0) average(found, assigned.scores, round);
@@ -96,8 +91,8 @@ function rareFirst(x: Csr, known = x): Csr {
 }
 
 /** The labels as further columns, of length `weight` together. */
-function withLabels(x: Csr, labels: Pattern, weight: number): Csr {
-  const carried = rareFirst({ ...labels, values: new Float32Array(nnz(labels)).fill(1) });
+function withLabels(x: Csr, labels: Csr, weight: number): Csr {
+  const carried = rareFirst(labels);
   const joined = new CsrBuilder('values');
   const columns = (row: number) => rowIndices(carried, row).map((label) => x.cols + label);
   for (let row = 0; row < x.rows; row++) {
