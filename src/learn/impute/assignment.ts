@@ -115,38 +115,46 @@ export function chosenLabels(groups: GroupParts, { scores, chosen }: Assignment)
   return { rows, cols, indptr, indices };
 }
 
-/** rows x labels: what is given for every score, where it is not zero; of a row in several groups, the largest. */
+/**
+ * rows x labels: what is given for every score, where it is not zero; of a row in several groups, the largest. Goes
+ * through a group member by member, so that the labels of a row are written as one run.
+ */
 export function labelsOfRows(
   { members, labels }: GroupParts,
   offsets: Uint32Array,
   given: Uint8Array | Float32Array,
 ): Csr {
-  let size = 0;
-  for (let i = 0; i < given.length; i++) if (given[i] > 0) size++;
-  const [rows, carried] = [new Uint32Array(size), new Uint32Array(size)];
-  const found = new Float32Array(size);
+  const { indptr: starts, indices: rows } = members;
+  const { indptr: pairs, indices: carried } = labels;
   const indptr = new Uint32Array(members.cols + 1);
-  let at = 0;
   for (let group = 0; group < labels.rows; group++) {
-    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
-      const shift = members.indptr[group] - offsets[pair];
-      for (let i = offsets[pair]; i < offsets[pair + 1]; i++) {
-        if (given[i] === 0) continue;
-        const row = members.indices[i + shift];
-        rows[at] = row;
-        carried[at] = labels.indices[pair];
-        found[at++] = given[i];
-        indptr[row + 1]++;
-      }
+    const first = starts[group];
+    const size = starts[group + 1] - first;
+    const end = offsets[pairs[group + 1]];
+    for (let place = 0; place < size; place++) {
+      let count = 0;
+      for (let i = offsets[pairs[group]] + place; i < end; i += size) if (given[i] !== 0) count++;
+      indptr[rows[first + place] + 1] += count;
     }
   }
   for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
   const next = indptr.slice();
-  const [indices, values] = [new Uint32Array(size), new Float32Array(size)];
-  for (let i = 0; i < size; i++) {
-    const p = next[rows[i]]++;
-    indices[p] = carried[i];
-    values[p] = found[i];
+  const indices = new Uint32Array(indptr[members.cols]);
+  const values = new Float32Array(indices.length);
+  for (let group = 0; group < labels.rows; group++) {
+    const first = starts[group];
+    const size = starts[group + 1] - first;
+    const from = pairs[group];
+    const to = pairs[group + 1];
+    for (let place = 0; place < size; place++) {
+      let at = next[rows[first + place]];
+      for (let pair = from, i = offsets[from] + place; pair < to; pair++, i += size) {
+        if (given[i] === 0) continue;
+        indices[at] = carried[pair];
+        values[at++] = given[i];
+      }
+      next[rows[first + place]] = at;
+    }
   }
   return sortedOnce({ rows: members.cols, cols: labels.cols, indptr, indices, values });
 }
