@@ -38,7 +38,7 @@ export function eagleSection(rows: EagleRow[], { title, groups }: { title: strin
     const oracle = rows.find((row) => row.set === set && row.method === 'oracle');
     const seeds = Math.max(...methods.map((method) => of(method)?.seeds.length ?? 0));
     const cells = [oracle, ...methods.map(of)].map(precisionCell);
-    const closed = ['P@1', 'P@5'].map((k) => closedShare(k, of('eagle'), of('eagle-plus'), oracle));
+    const closed = ['P@1', 'P@5'].map((k) => closedShare(k, of('eagle'), of('eagle-plus')));
     return [set, merge, size, seeds, ...cells, closed.join(' / ')].join(' | ');
   });
   return [
@@ -58,8 +58,9 @@ function precisionCell(row: EagleRow | undefined): string {
   return `${first.mean.toFixed(1)}${spread} / ${third.mean.toFixed(1)} / ${fifth.mean.toFixed(1)}`;
 }
 
-function closedShare(k: string, from?: EagleRow, to?: EagleRow, oracle?: EagleRow): string {
-  if (!from || !to || !oracle) return '';
-  const gap = oracle.figures[k].mean - from.figures[k].mean;
-  return gap < 0.5 ? '-' : ((100 * (to.figures[k].mean - from.figures[k].mean)) / gap).toFixed(0);
+/** By what is lost against the oracle of the same seeds, since the oracle's row may have others. */
+function closedShare(k: string, from?: EagleRow, to?: EagleRow): string {
+  if (!from || !to) return '';
+  const [before, after] = [from, to].map((row) => row.figures[`lost ${k} %`].mean);
+  return before < 1 ? '-' : (100 * (1 - after / before)).toFixed(0);
 }

@@ -1,5 +1,5 @@
 // Linear classifiers for one label among the members of its groups and of others: dual coordinate descent for the
-// squared hinge, on rows as gatherPlaces of impute.ts lays them. `sums` are the weights, that of the bias last.
+// squared hinge, on rows as gatherPlaces of places.ts lays them. `sums` are the weights, that of the bias last.
 import { below, draw } from './random';
 
 /** Four classifiers are learnt together, each without the groups of its own fold: its lane of 16 bytes. */
