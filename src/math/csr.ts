@@ -89,18 +89,20 @@ function grow<T extends Uint32Array | Float32Array>(old: T, capacity: number): T
 export function transpose(m: Csr): Csr;
 export function transpose(m: Pattern): Pattern;
 export function transpose(m: Pattern & { values?: Float32Array }): Pattern & { values?: Float32Array } {
+  const { indptr: starts, indices: columns, values: given } = m;
   const size = nnz(m);
   const indptr = new Uint32Array(m.cols + 1);
-  for (let p = 0; p < size; p++) indptr[m.indices[p] + 1]++;
+  for (let p = 0; p < size; p++) indptr[columns[p] + 1]++;
   for (let c = 0; c < m.cols; c++) indptr[c + 1] += indptr[c];
   const next = indptr.slice();
   const indices = new Uint32Array(size);
-  const values = m.values && new Float32Array(size);
+  const values = given && new Float32Array(size);
   for (let row = 0; row < m.rows; row++) {
-    for (let p = m.indptr[row]; p < m.indptr[row + 1]; p++) {
-      const q = next[m.indices[p]]++;
+    const end = starts[row + 1];
+    for (let p = starts[row]; p < end; p++) {
+      const q = next[columns[p]]++;
       indices[q] = row;
-      if (values && m.values) values[q] = m.values[p];
+      if (values && given) values[q] = given[p];
     }
   }
   const shape = { rows: m.cols, cols: m.rows, indptr, indices };

@@ -2,7 +2,7 @@
 // that get the label. And pairs seen from their labels.
 import type { GroupParts } from '../../data/group.ts';
 import { UmbelError } from '../../errors.ts';
-import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices, rowValues } from '../../math/csr.ts';
+import { type Csr, CsrBuilder, nnz, type Pattern, transpose } from '../../math/csr.ts';
 
 export interface Assignment {
   scores: Scores;
@@ -22,20 +22,21 @@ export interface PairsByLabel {
   pairs: Uint32Array;
 }
 
-export function pairsByLabel(labels: Csr): PairsByLabel {
-  const size = nnz(labels);
-  const starts = new Uint32Array(labels.cols + 1);
-  for (let pair = 0; pair < size; pair++) starts[labels.indices[pair] + 1]++;
-  for (let label = 0; label < labels.cols; label++) starts[label + 1] += starts[label];
+export function pairsByLabel({ rows, cols, indptr, indices, values }: Csr): PairsByLabel {
+  const size = indptr[rows];
+  const starts = new Uint32Array(cols + 1);
+  for (let pair = 0; pair < size; pair++) starts[indices[pair] + 1]++;
+  for (let label = 0; label < cols; label++) starts[label + 1] += starts[label];
   const next = starts.slice();
   const [groups, pairs] = [new Uint32Array(size), new Uint32Array(size)];
   const weights = new Float32Array(size);
-  for (let group = 0; group < labels.rows; group++) {
-    for (let pair = labels.indptr[group]; pair < labels.indptr[group + 1]; pair++) {
-      const at = next[labels.indices[pair]]++;
+  for (let group = 0; group < rows; group++) {
+    const end = indptr[group + 1];
+    for (let pair = indptr[group]; pair < end; pair++) {
+      const at = next[indices[pair]]++;
       groups[at] = group;
       pairs[at] = pair;
-      weights[at] = labels.values[pair];
+      weights[at] = values[pair];
     }
   }
   return { starts, groups, weights, pairs };
@@ -110,77 +111,68 @@ export function choiceOf(
 }
 
 /** rows x labels: what the choice makes of the data set. */
-export function chosenLabels(groups: GroupParts, { scores, chosen }: Assignment): Pattern {
-  const { rows, cols, indptr, indices } = labelsOfRows(groups, scores.offsets, chosen);
-  return { rows, cols, indptr, indices };
+export const chosenLabels = (groups: GroupParts, { scores, chosen }: Assignment): Pattern =>
+  labelsOfRows(groups, rowsOfPairs(groups, scores.offsets, chosen));
+
+/** rows x labels: what is given for every score, where it is not zero; of a row in several groups, the largest. */
+export function givenLabels(groups: GroupParts, offsets: Uint32Array, given: Float32Array): Csr {
+  const chosen = rowsOfPairs(groups, offsets, given);
+  const values = given.filter((value) => value !== 0);
+  return labelsOfRows(groups, { ...chosen, values });
 }
 
-/**
- * rows x labels: what is given for every score, where it is not zero; of a row in several groups, the largest. Goes
- * through a group member by member, so that the labels of a row are written as one run.
- */
-export function labelsOfRows(
+/** pairs x rows: the members of each pair's group that something other than zero is given. */
+function rowsOfPairs(
   { members, labels }: GroupParts,
   offsets: Uint32Array,
   given: Uint8Array | Float32Array,
-): Csr {
+): Pattern {
+  const indptr = new Uint32Array(offsets.length);
+  // More than there are, which takes no memory where nothing is written, and is quicker than counting first.
+  const indices = new Uint32Array(given.length);
   const { indptr: starts, indices: rows } = members;
-  const { indptr: pairs, indices: carried } = labels;
-  const indptr = new Uint32Array(members.cols + 1);
+  let at = 0;
   for (let group = 0; group < labels.rows; group++) {
-    const first = starts[group];
-    const size = starts[group + 1] - first;
-    const end = offsets[pairs[group + 1]];
-    for (let place = 0; place < size; place++) {
-      let count = 0;
-      for (let i = offsets[pairs[group]] + place; i < end; i += size) if (given[i] !== 0) count++;
-      indptr[rows[first + place] + 1] += count;
+    const end = labels.indptr[group + 1];
+    for (let pair = labels.indptr[group]; pair < end; pair++) {
+      const to = offsets[pair + 1];
+      const shift = starts[group] - offsets[pair];
+      for (let i = offsets[pair]; i < to; i++) if (given[i] !== 0) indices[at++] = rows[i + shift];
+      indptr[pair + 1] = at;
     }
   }
-  for (let row = 0; row < members.cols; row++) indptr[row + 1] += indptr[row];
-  const next = indptr.slice();
-  const indices = new Uint32Array(indptr[members.cols]);
-  const values = new Float32Array(indices.length);
-  for (let group = 0; group < labels.rows; group++) {
-    const first = starts[group];
-    const size = starts[group + 1] - first;
-    const from = pairs[group];
-    const to = pairs[group + 1];
-    for (let place = 0; place < size; place++) {
-      let at = next[rows[first + place]];
-      for (let pair = from, i = offsets[from] + place; pair < to; pair++, i += size) {
-        if (given[i] === 0) continue;
-        indices[at] = carried[pair];
-        values[at++] = given[i];
-      }
-      next[rows[first + place]] = at;
-    }
-  }
-  return sortedOnce({ rows: members.cols, cols: labels.cols, indptr, indices, values });
+  return { rows: indptr.length - 1, cols: members.cols, indptr, indices: indices.subarray(0, at) };
+}
+
+function labelsOfRows(groups: GroupParts, rowsOf: Csr): Csr;
+function labelsOfRows(groups: GroupParts, rowsOf: Pattern): Pattern;
+function labelsOfRows({ labels }: GroupParts, rowsOf: Pattern | Csr): Pattern | Csr {
+  const byRow = transpose(rowsOf);
+  const { indices } = byRow;
+  for (let p = 0; p < indices.length; p++) indices[p] = labels.indices[indices[p]];
+  return sortedOnce({ ...byRow, cols: labels.cols });
 }
 
 /** A row in several groups has labels of each: brings them in order, each once. */
-function sortedOnce(m: Csr): Csr {
+function sortedOnce(m: Pattern & { values?: Float32Array }): Pattern | Csr {
+  const { indptr, indices } = m;
   const ascends = (row: number) => {
-    for (let p = m.indptr[row] + 1; p < m.indptr[row + 1]; p++)
-      if (m.indices[p] <= m.indices[p - 1]) return false;
+    for (let p = indptr[row] + 1; p < indptr[row + 1]; p++) if (indices[p] <= indices[p - 1]) return false;
     return true;
   };
   let row = 0;
   while (row < m.rows && ascends(row)) row++;
   if (row === m.rows) return m;
-  const sorted = new CsrBuilder('values');
+  const sorted = new CsrBuilder(m.values ? 'values' : 'binary');
   for (row = 0; row < m.rows; row++) {
     const largest = new Map<number, number>();
-    const values = rowValues(m, row);
-    rowIndices(m, row).forEach((label, i) => {
-      largest.set(label, Math.max(values[i], largest.get(label) ?? 0));
-    });
+    for (let p = indptr[row]; p < indptr[row + 1]; p++)
+      largest.set(indices[p], Math.max(m.values?.[p] ?? 1, largest.get(indices[p]) ?? 0));
     const labels = [...largest.keys()].sort((a, b) => a - b);
     sorted.add(
       labels,
       labels.map((label) => largest.get(label) ?? 0),
     );
   }
-  return sorted.csr(m.cols);
+  return m.values ? sorted.csr(m.cols) : sorted.pattern(m.cols);
 }

@@ -1,7 +1,7 @@
 // How likely every member has each label of its group: what is known before anyone has to choose.
 import type { GroupParts } from '../../data/group.ts';
 import type { Csr } from '../../math/csr.ts';
-import { type Assignment, labelsOfRows } from './assignment.ts';
+import { type Assignment, givenLabels } from './assignment.ts';
 
 /** What is less likely, or clearly less than if the member were drawn, is left out: it says little and there is much. */
 const least = 0.1;
@@ -31,5 +31,5 @@ export function likelyLabels(groups: GroupParts, { scores, chosen }: Assignment,
       likely[i] = expected < enough ? 0 : expected;
     }
   }
-  return labelsOfRows(groups, offsets, likely);
+  return givenLabels(groups, offsets, likely);
 }

@@ -278,12 +278,15 @@ function placeCells(arena: Arena, x: Csr, { indices: rows }: Pattern, numbers: U
   const cells = arena.allocate(4 * size);
   const offsets = new Uint32Array(arena.memory.buffer, cells, size);
   const values = new Float32Array(arena.memory.buffer, cells, size);
+  // Taken out of `x` once: looked up again for every cell, they take as long as the cells.
+  const { indptr: starts, indices: columns, values: given } = x;
   let at = 0;
   for (let i = 0; i < rows.length; i++) {
-    const end = x.indptr[rows[i] + 1];
-    for (let p = x.indptr[rows[i]]; p < end; p++, at += 2) {
-      offsets[at] = 8 * numbers[x.indices[p]];
-      values[at + 1] = x.values[p];
+    const row = rows[i];
+    const end = starts[row + 1];
+    for (let p = starts[row]; p < end; p++, at += 2) {
+      offsets[at] = numbers[columns[p]] << 3;
+      values[at + 1] = given[p];
     }
   }
   return { indptr, cells };
