@@ -89,8 +89,10 @@ function render(rule: string, { file, line, value, hint }: ErrorDetail): string 
   return `${place}${rule}${seen}${hint ? ` (${hint})` : ''}`;
 }
 
+/** Numbers and words as they are, texts in quotes; null is what was not there. */
 function shorten(value: unknown): string {
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  const plain = typeof value !== 'string' && typeof value !== 'object';
+  const text = value === null ? 'nothing' : plain ? String(value) : asJson(value);
   return text.length <= 80 ? text : `${text.slice(0, 77)}...`;
 }
 

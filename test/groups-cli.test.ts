@@ -80,16 +80,16 @@ describe('umbel, where only groups carry labels', () => {
     const how = ['--method', 'eagle-plus', '--labels', 'names.tsv', '--json'];
     const { code, stdout } = await umbel('impute', ...few, ...how);
     expect(code).toBe(0);
-    expect(JSON.parse(stdout).reasons).toEqual(['4 labels are known by their names, too']);
+    expect(JSON.parse(stdout).reasons).toEqual(['labels known by their names, too: 4']);
     const given = (await lines('few-labelled.jsonl')).map(({ labels }) => labels.join());
     expect(given).toEqual(['c2', 'c1', 'c4', 'c3', 'c5', 'c5']);
   });
 
   it('imputes labels, says why, and keeps to corrections', async () => {
     const why = ['--evidence', 'why.jsonl', '--method', 'eagle-plus', '--json'];
-    const first = await umbel('impute', ...input, '--out', 'labelled.jsonl', ...why);
-    expect(first.code).toBe(0);
-    expect(JSON.parse(first.stdout)).toMatchObject({ n: 40, groups: 20, labels: 3, method: 'eagle-plus' });
+    const imputed = await umbel('impute', ...input, '--out', 'labelled.jsonl', ...why);
+    expect(imputed.code).toBe(0);
+    expect(JSON.parse(imputed.stdout)).toMatchObject({ n: 40, groups: 20, labels: 3, method: 'eagle-plus' });
     const wrong = (await lines('labelled.jsonl')).filter(
       ({ id, labels }) => labels.join() !== labelOf(Number(id.slice(1))),
     );
@@ -104,7 +104,9 @@ describe('umbel, where only groups carry labels', () => {
     const [s0, s2] = await lines('mended-labels.jsonl');
     expect(s0.labels).not.toContain('fruit');
     expect(s2.labels).toContain('fruit');
-    expect((await lines('again.jsonl')).at(-1)).toMatchObject({ label: 'fruit', pinned: true });
+    const [first, ...others] = await lines('again.jsonl');
+    expect(first).toEqual({ group: 'g0', label: 'fruit', instances: ['s2'], pinned: true });
+    expect(others).toHaveLength(39);
   });
 
   it('trains any learner, with the seconds of imputing', async () => {
@@ -166,6 +168,24 @@ describe('umbel, where only groups carry labels', () => {
     expect(best.label).toBe('fruit');
   });
 
+  it('refuses options that the method does not know, and says what repeats are not given', async () => {
+    const eagle = ['--out', 'repeated.jsonl', '--method', 'eagle'];
+    const rounds = await umbel('impute', ...input, ...eagle, '--rounds', '2');
+    expect([rounds.code, rounds.stderr]).toEqual([
+      2,
+      expect.stringContaining('rounds must come with the method eagle-plus, got "eagle"'),
+    ]);
+    await writeLines('twice.jsonl', [
+      ...groups.slice(1),
+      { ...groups[0], labels: ['fruit', 'fruit', 'metal'] },
+    ]);
+    const twice = ['--train', 'instances.jsonl', '--groups', 'twice.jsonl', ...eagle, '--json'];
+    const best = JSON.parse((await umbel('impute', ...twice)).stdout);
+    expect(best).toMatchObject({ assigned: 40, reasons: [expect.stringContaining('repeat labels 1 times')] });
+    const all = JSON.parse((await umbel('impute', ...twice, '--assign', 'top-r')).stdout);
+    expect(all).toMatchObject({ assigned: 41, reasons: [], unlabelled: 0 });
+  });
+
   it('says why it chose a method', async () => {
     const { stderr } = await umbel('impute', ...input, '--out', 'auto.jsonl', '--method', 'auto');
     expect(stderr).toMatch(/members of a group differ \d+% as much as random rows do/);
@@ -198,7 +218,7 @@ describe('umbel, where only groups carry labels', () => {
     const corrected = [...out, '--corrections', 'right.jsonl', '--method', 'eagle'];
     await writeLines('right.jsonl', [{ group: 'b', label: 'sky', instances: ['4'] }]);
     const mended = await umbel('impute', ...given, ...corrected);
-    expect(mended.stderr).toContain('kept as corrected: 1 of the pairs of group and label');
+    expect(mended.stderr).toContain('kept as corrected: 1 of 5 pairs of group and label');
     expect((await lines('numbered-labelled.jsonl')).find(({ id }) => id === '4').labels).toContain('sky');
     await writeFile(join(folder, 'right.jsonl'), '');
     expect((await umbel('impute', ...given, ...corrected)).code).toBe(0);

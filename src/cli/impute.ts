@@ -6,15 +6,20 @@ import { writeSamples } from '../data/formats.ts';
 import { type GroupedRows, readGrouped } from '../data/grouped.ts';
 import { badUsage } from '../errors.ts';
 import { evidenceOf } from '../learn/impute/evidence.ts';
-import { type ImputedSet, type ImputeOptions, imputeDataset, imputeOptions } from '../learn/impute/impute.ts';
-import { nnz } from '../math/csr.ts';
-import { parseOptions } from '../options.ts';
+import {
+  type ImputedSet,
+  type ImputeOptions,
+  imputeDataset,
+  imputeOptions,
+  parseImputeOptions,
+} from '../learn/impute/impute.ts';
+import { nnz, type Pattern } from '../math/csr.ts';
 import { checkFiles, type Files } from './files.ts';
 import { describeLabels, type LabelFlags, withLabelFlags } from './label-names.ts';
 import {
   type CommonFlags,
+  flagsOf,
   once,
-  optionFlags,
   type ReadFlags,
   readOptions,
   reportSkipped,
@@ -76,7 +81,7 @@ Examples:
   umbel impute --train instances.jsonl --groups groups.jsonl --corrections mended.jsonl --out labelled.jsonl`;
 
 async function imputeFile(terminal: Terminal, flags: ImputeFlags) {
-  const options = optionFlags(imputeOptions, flags);
+  const options = parseImputeOptions(flagsOf(imputeOptions, flags));
   checkFiles({
     read: { '--train': flags.train, ...groupFiles(flags) },
     written: { '--out': flags.out, '--evidence': flags.evidence },
@@ -98,13 +103,27 @@ async function imputeFile(terminal: Terminal, flags: ImputeFlags) {
   };
   const assigned = nnz(imputed.labels);
   const dropped = dataset.rows - n;
-  if (dropped > 0) terminal.note(`left out ${formatCount(dropped)} samples that got no label`);
+  const unlabelled = dropped + emptyRows(imputed.labels);
+  if (unlabelled > 0)
+    terminal.note(`${dropped > 0 ? 'left out' : 'without'} a label: ${formatCount(unlabelled)} samples`);
   terminal.say(
     `Imputed ${formatCount(assigned)} labels of ${formatCount(n)} samples in ${formatSeconds(seconds.impute)}: ` +
       color.bold(flags.out),
   );
-  return { n, ...report, assigned, dropped, seconds, skipped: reading.skipped?.count, out: flags.out };
+  return {
+    n,
+    ...report,
+    assigned,
+    unlabelled,
+    dropped,
+    seconds,
+    skipped: reading.skipped?.count,
+    out: flags.out,
+  };
 }
+
+const emptyRows = ({ rows, indptr }: Pattern): number =>
+  Array.from({ length: rows }).filter((_, row) => indptr[row] === indptr[row + 1]).length;
 
 /** Says what was decided and why, and writes the evidence where it is asked for. */
 export async function reportImputed(
@@ -117,7 +136,9 @@ export async function reportImputed(
   for (const reason of imputed.reasons) terminal.note(reason);
   const corrected = grouped.corrections?.length ?? 0;
   if (corrected > 0)
-    terminal.note(`kept as corrected: ${formatCount(corrected)} of the pairs of group and label`);
+    terminal.note(
+      `kept as corrected: ${formatCount(corrected)} of ${formatCount(nnz(grouped.groups.labels))} pairs of group and label`,
+    );
   const pairs = evidence ? await writeEvidence(evidence, evidenceOf(imputed, dataset, grouped)) : undefined;
   if (evidence) terminal.say(`Evidence for ${formatCount(pairs ?? 0)} pairs: ${color.bold(evidence)}`);
   return {
@@ -151,7 +172,7 @@ export function splitSettings(
   const rest = Object.entries(settings).filter(([name]) => !name.startsWith(prefix));
   const given = Object.fromEntries(own.map(([name, value]) => [name.slice(prefix.length), value]));
   return {
-    impute: parseOptions(imputeOptions, method === undefined ? given : { ...given, method }),
+    impute: parseImputeOptions(method === undefined ? given : { ...given, method }),
     rest: Object.fromEntries(rest),
   };
 }

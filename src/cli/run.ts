@@ -110,11 +110,13 @@ export function withOptionFlags(command: Command, table: OptionTable): Command {
   return command;
 }
 
-/** The values of those flags, checked. */
-export function optionFlags<T extends OptionTable>(table: T, flags: object): OptionsOf<T> {
-  const given = Object.entries(flags).filter(([name]) => Object.hasOwn(table, name));
-  return parseOptions(table, Object.fromEntries(given));
-}
+/** Those of the flags that are options of the table. */
+export const flagsOf = (table: OptionTable, flags: object): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(flags).filter(([name]) => Object.hasOwn(table, name)));
+
+/** Their values, checked. */
+export const optionFlags = <T extends OptionTable>(table: T, flags: object): OptionsOf<T> =>
+  parseOptions(table, flagsOf(table, flags));
 
 /** Flags that mean nothing without another one. */
 export function refuseAlone<T extends string>(

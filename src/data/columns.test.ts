@@ -97,7 +97,7 @@ describe('toColumns', () => {
   });
 
   it.each([
-    [7, 'columns must be a string role=column,... or an object { role: column }, got "7"'],
+    [7, 'columns must be a string role=column,... or an object { role: column }, got 7'],
     [['title'], 'columns must be a string'],
     [null, 'columns must be a string'],
     [{ txt: 'title' }, 'unknown column role, got "txt" (did you mean text?)'],

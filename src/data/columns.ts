@@ -1,6 +1,6 @@
 // Which column of a table holds what: the default names, the names or positions a user gives, and how
 // `--columns id=1,text=title+body,labels=tags` is understood. Knows headers, not cells.
-import { asJson, badUsage, unknownName } from '../errors.ts';
+import { badUsage, unknownName } from '../errors.ts';
 import type { Columns } from './format.ts';
 
 /** Names looked for where the user gives none, in any case; `text` takes all that are present, the others the first. */
@@ -105,7 +105,7 @@ export function toColumns(given: GivenColumns): Columns {
   if (typeof given === 'string') return parseColumns(given);
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw badUsage('columns must be a string role=column,... or an object { role: column }', {
-      value: asJson(given),
+      value: given ?? null,
     });
   const named: Partial<Record<Role, string[]>> = {};
   for (const [name, value] of Object.entries(given)) {
@@ -119,7 +119,7 @@ function columnNames(role: string, value: unknown): string[] {
   const names: unknown[] = Array.isArray(value) ? value : [value];
   if ((names.length > 0 || role === 'labels') && names.every(isName)) return names.map(String);
   throw badUsage(`columns.${role} must be a column name or position, or an array of them`, {
-    value: asJson(value),
+    value: value ?? null,
   });
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CsrBuilder } from '../math/csr.ts';
-import { readCorrections, writeEvidence } from './evidence-file.ts';
+import { readEvidence, writeEvidence } from './evidence-file.ts';
 import { groupRows } from './group.ts';
 import { Skipped } from './skipped.ts';
 import { Vocabulary } from './vocabulary.ts';
@@ -29,7 +29,7 @@ async function read(lines: object[] | string, skipped?: Skipped) {
   const text = typeof lines === 'string' ? lines : lines.map((line) => `${JSON.stringify(line)}\n`).join('');
   await writeFile(path, text);
   const { dataset, groups } = zoo();
-  return readCorrections(path, groups, dataset, { skipped });
+  return readEvidence(path, groups, dataset, { skipped });
 }
 
 describe('evidence and corrections', () => {
@@ -41,8 +41,8 @@ describe('evidence and corrections', () => {
     ];
     expect(await writeEvidence(path, records)).toBe(2);
     expect(await read(await readFile(path, 'utf8'))).toEqual([
-      { group: 0, label: 0, rows: [1, 0] },
-      { group: 1, label: 1, rows: [] },
+      { group: 0, label: 0, rows: [1, 0], record: records[0] },
+      { group: 1, label: 1, rows: [], record: records[1] },
     ]);
   });
 
@@ -60,8 +60,8 @@ describe('evidence and corrections', () => {
     expect(skipped.count).toBe(1);
   });
 
-  it('a pair is corrected once', async () => {
+  it('a pair has one line', async () => {
     const line = { group: '0', label: 'pet', instances: ['cat'] };
-    await expect(read([line, line])).rejects.toThrow('must be corrected once');
+    await expect(read([line, line])).rejects.toThrow('must have one line');
   });
 });

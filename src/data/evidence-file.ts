@@ -1,13 +1,13 @@
 // Evidence for people (evidence.jsonl): for every group and label the instances that got it, how similar they are, and by
 // how much they are ahead. Corrections have the same shape: lines whose instances someone has set right.
-import { asJson, badInput, locate } from '../errors.ts';
+import { badInput } from '../errors.ts';
 import { rowIndices } from '../math/csr.ts';
 import type { Dataset } from './dataset.ts';
-import { AtomicFile, readLines } from './file.ts';
+import { AtomicFile } from './file.ts';
 import type { ReadOptions } from './format.ts';
 import type { Groups } from './group.ts';
-import { idList, rowFinder } from './groups-file.ts';
-import { parseObject, takeObjects } from './records.ts';
+import { idList, idOf, rowFinder } from './groups-file.ts';
+import { takeObjects } from './records.ts';
 
 /** One line; instances are sample ids, or row numbers where the samples have none. */
 export interface EvidenceRecord {
@@ -26,7 +26,7 @@ export interface EvidenceRecord {
   pinned?: true;
 }
 
-/** A pair of group and label that someone has put right, by numbers. */
+/** A pair of group and label, by numbers, and who has the label. */
 export interface Correction {
   group: number;
   /** The label's column. */
@@ -56,60 +56,55 @@ export async function writeEvidence(path: string, records: Iterable<EvidenceReco
   }
 }
 
-/** The lines of an evidence file, one by one. */
-export async function* readEvidence(path: string, options: ReadOptions = {}): AsyncGenerator<EvidenceRecord> {
-  for await (const { first, lines } of readLines(path, options)) {
-    for (let i = 0; i < lines.length; i++) {
-      if (lines[i].trim() === '') continue;
-      try {
-        yield parseRecord(parseObject(lines[i]));
-      } catch (error) {
-        throw locate(error, { file: path, line: first + i });
-      }
-    }
-  }
-}
+const shape = '{"group": "a", "label": "x", "instances": ["1"]}';
 
-/** Which members of a group have a label, by numbers; the label must be one the group carries. */
-export async function readCorrections(
+/**
+ * Which members of a group have a label, as evidence says or someone has put it right. The group must carry the label,
+ * and a pair must have one line.
+ */
+export async function readEvidence(
   path: string,
   { names, members, labels }: Groups,
   dataset: Pick<Dataset, 'rows' | 'ids' | 'vocabulary'>,
   options: ReadOptions = {},
-): Promise<Correction[]> {
+): Promise<(Correction & { record: EvidenceRecord })[]> {
   const groupOf = new Map(names.map((name, group) => [name, group]));
   const rowOf = rowFinder(dataset);
   const seen = new Set<string>();
-  const corrections: Correction[] = [];
+  const found: Awaited<ReturnType<typeof readEvidence>> = [];
   // Nobody may have found anything to put right.
-  await takeObjects(path, { ...options, mayBeEmpty: true }, (given) => {
+  await takeObjects(path, { ...options, mayBeEmpty: true, shape }, (given) => {
     const record = parseRecord(given);
     const group = groupOf.get(record.group);
     if (group === undefined) throw badInput('group must be one of the groups file', { value: record.group });
     const label = dataset.vocabulary.column(record.label);
     if (label === undefined || !rowIndices(labels, group).includes(label))
       throw badInput(`label must be one that group ${record.group} carries`, { value: record.label });
+    const own = new Set(rowIndices(members, group));
     const rows = record.instances.map((id) => {
       const row = rowOf(id);
-      if (row === undefined || !rowIndices(members, group).includes(row))
+      if (row === undefined || !own.has(row))
         throw badInput(`instance must be a member of group ${record.group}`, { value: id });
       return row;
     });
     const pair = `${group} ${label}`;
     if (seen.has(pair))
-      throw badInput('a pair of group and label must be corrected once', {
+      throw badInput('a pair of group and label must have one line', {
         value: `${record.group}, ${record.label}`,
       });
     seen.add(pair);
-    corrections.push({ group, label, rows: [...new Set(rows)] });
+    found.push({ group, label, rows: [...new Set(rows)], record });
   });
-  return corrections;
+  return found;
 }
 
 function parseRecord(record: Record<string, unknown>): EvidenceRecord {
-  const { group, label, instances, similarities, margin, drawn, pinned } = record;
-  if (typeof group !== 'string' || typeof label !== 'string')
-    throw badInput('group and label must be strings', { value: asJson({ group, label }) });
+  const { instances, similarities, margin, drawn, pinned } = record;
+  const [group, label] = [idOf(record.group), idOf(record.label)];
+  if (group === undefined || label === undefined)
+    throw badInput('group and label must be strings that are not empty, or whole numbers', {
+      value: { group: record.group, label: record.label },
+    });
   return {
     group,
     label,

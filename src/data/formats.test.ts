@@ -282,7 +282,7 @@ describe('writeSamples', () => {
       '{"text":"a"}\n{"text":1}\n',
       'out.csv',
       {},
-      'a.jsonl:2: text must be a string, got "1"',
+      'a.jsonl:2: text must be a string, got 1',
     ],
     [
       'ids for some',

@@ -21,8 +21,10 @@ export interface Groups {
   members: Pattern;
   /** groups x labels; how often the group carries the label, all 1 after a set merge. */
   labels: Csr;
-  /** So many at the end are single members that people named for a label. */
+  /** So many at the end are single rows that surely have their label: people named them, or they are its name. */
   pinned?: number;
+  /** Whether groups say how often they carry a label, where the labels alone no longer tell. */
+  counted?: boolean;
 }
 
 /** Groups without their names. */
@@ -33,8 +35,12 @@ export const merges = ['list', 'set'] as const;
 export type Merge = (typeof merges)[number];
 
 /** Whether groups say how often they carry a label. */
-export const countLabels = ({ labels }: Pick<Groups, 'labels'>): boolean =>
-  labels.values.some((count) => count > 1);
+export const countLabels = ({ labels, counted }: Pick<Groups, 'labels' | 'counted'>): boolean =>
+  counted ?? labels.values.some((count) => count > 1);
+
+/** How many groups people made: those before the single rows at the end. */
+export const askedGroups = ({ labels, pinned = 0 }: Pick<Groups, 'labels' | 'pinned'>): number =>
+  labels.rows - pinned;
 
 /** Members and their merged labels; the names are the groups' numbers. */
 export function groupRows(members: Pattern, labels: Pattern, merge: Merge): Groups {

@@ -1,8 +1,8 @@
 // A grouped data set from its files: instances without labels, groups that carry them, and what people have put right.
 import { badInput } from '../errors.ts';
-import { nnz } from '../math/csr.ts';
+import { columnCounts, nnz } from '../math/csr.ts';
 import type { Dataset } from './dataset.ts';
-import { type Correction, readCorrections } from './evidence-file.ts';
+import { type Correction, readEvidence } from './evidence-file.ts';
 import type { ReadOptions } from './format.ts';
 import { readDataset } from './formats.ts';
 import type { Groups } from './group.ts';
@@ -46,10 +46,21 @@ export async function readGrouped(
     file: files.groups,
   });
   dataset.labels.cols = vocabulary.size;
+  noteRepeated(groups, dataset, reading);
   const corrections = files.corrections
-    ? await readCorrections(files.corrections, groups, dataset, plain(reading))
+    ? await readEvidence(files.corrections, groups, dataset, plain(reading))
     : [];
   return { dataset, grouped: { groups, corrections, skipped: reading.skipped } };
+}
+
+/** An instance may be in several groups, but often that is a slip. */
+function noteRepeated({ members }: Groups, { ids }: Dataset, { note }: ReadOptions): void {
+  const counts = columnCounts(members);
+  const rows = Array.from(counts.keys()).filter((row) => counts[row] > 1);
+  if (rows.length === 0) return;
+  const [first] = rows;
+  const example = JSON.stringify(ids?.[first] ?? String(first));
+  note?.(`instances in several groups, which may get labels of each: ${rows.length}, such as ${example}`);
 }
 
 /** Groups and corrections are JSON lines, whatever the instances are. */

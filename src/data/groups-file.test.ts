@@ -89,15 +89,21 @@ describe('the groups file', () => {
       ['{"group"', 'line must be valid JSON, got "{\\"group\\""'],
       ['[1]', 'line must be an object, got "[1]"'],
       ['null', 'line must be an object, got "null"'],
-      [line({ group: 7 }), 'group must be a string that is not empty, got 7'],
-      [line({ group: undefined }), 'group must be a string that is not empty, got "nothing"'],
-      [line({ instances: 'cat' }), 'instances must be a list of ids, got "\\"cat\\""'],
-      [line({ instances: undefined }), 'instances must be a list of ids, got "nothing"'],
+      [line({ group: 7.5 }), 'group must be a string that is not empty, or a whole number, got 7.5'],
+      [
+        line({ group: undefined }),
+        'group must be a string that is not empty, or a whole number, got nothing',
+      ],
+      [line({ instances: 'cat' }), 'instances must be a list of ids, got "cat"'],
+      [line({ instances: undefined }), 'instances must be a list of ids, got nothing'],
       [line({ instances: [] }), 'instances must not be empty'],
-      [line({ instances: [1] }), 'instances must hold ids that are strings and not empty, got "1"'],
+      [
+        line({ instances: [true] }),
+        'instances must hold ids: strings that are not empty, or whole numbers, got true',
+      ],
       [line({ instances: ['cow'] }), 'instance must be the id of a sample, got "cow"'],
       [line({ instances: ['cat', 'cat'] }), 'instance must appear once in a group, got "cat"'],
-      [line({ labels: [''] }), 'labels must hold ids that are strings and not empty'],
+      [line({ labels: [''] }), 'labels must hold ids: strings that are not empty'],
       [line({ group: 'first' }), 'group must appear once, got "first"'],
     ];
     for (const [text, message] of wrong) {

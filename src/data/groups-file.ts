@@ -35,6 +35,8 @@ export async function writeGroups(
   }
 }
 
+const shape = '{"group": "a", "instances": ["1", "2"], "labels": ["x"]}';
+
 /**
  * The groups of `dataset`'s rows. Labels are added to its vocabulary: the instances come without any. `closed` says that
  * the vocabulary is complete, so that another label is a mistake; `labelled`, that every group must say what it carries.
@@ -55,7 +57,7 @@ export async function readGroups(
   const names = new Set<string>();
   const members = new CsrBuilder('binary');
   const labels = new CsrBuilder('values');
-  await takeObjects(path, options, (given, leaveOut) => {
+  await takeObjects(path, { ...options, shape }, (given, leaveOut) => {
     const record = parseRecord(given, labelled);
     if (names.has(record.group)) throw badInput('group must appear once', { value: record.group });
     const instances = memberRows(record.instances, rowOf, leaveOut, hint);
@@ -119,9 +121,13 @@ interface GroupRecord {
   labels: string[];
 }
 
-function parseRecord({ group, instances, labels }: Record<string, unknown>, labelled: boolean): GroupRecord {
-  if (typeof group !== 'string' || group === '')
-    throw badInput('group must be a string that is not empty', { value: group ?? 'nothing' });
+function parseRecord(record: Record<string, unknown>, labelled: boolean): GroupRecord {
+  const { instances, labels } = record;
+  const group = idOf(record.group);
+  if (group === undefined)
+    throw badInput('group must be a string that is not empty, or a whole number', {
+      value: record.group ?? null,
+    });
   // Groups to be predicted have no labels yet.
   const carried = labelled ? labels : (labels ?? []);
   const lists = { instances: idList('instances', instances), labels: idList('labels', carried) };
@@ -129,14 +135,20 @@ function parseRecord({ group, instances, labels }: Record<string, unknown>, labe
   return { group, ...lists };
 }
 
+/** An id as it is known; a catalogue number is one like any other. */
+export const idOf = (value: unknown): string | undefined =>
+  Number.isSafeInteger(value) ? String(value) : typeof value === 'string' && value !== '' ? value : undefined;
+
+/** Ids as strings. */
 export function idList(field: string, value: unknown): string[] {
-  if (!Array.isArray(value))
-    throw badInput(`${field} must be a list of ids`, { value: JSON.stringify(value) ?? 'nothing' });
-  for (const id of value) {
-    if (typeof id !== 'string' || id === '')
-      throw badInput(`${field} must hold ids that are strings and not empty`, { value: JSON.stringify(id) });
-  }
-  return value;
+  if (!Array.isArray(value)) throw badInput(`${field} must be a list of ids`, { value: value ?? null });
+  return value.map((given) => {
+    const id = idOf(given);
+    if (id !== undefined) return id;
+    throw badInput(`${field} must hold ids: strings that are not empty, or whole numbers`, {
+      value: given ?? null,
+    });
+  });
 }
 
 /** Ascending rows of the instances, each once; a group of whose instances none is right is wrong as a whole. */

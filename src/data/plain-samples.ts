@@ -1,6 +1,6 @@
 // Samples as plain objects, `{ id: '7', text: '...', labels: ['a', 'b'], group: 'g' }`: what a line of JSON holds and what
 // a program gives. Everything is checked, whatever the types promise. Keys not named here are ignored.
-import { asJson, badInput, badUsage, locate } from '../errors.ts';
+import { badInput, badUsage, locate } from '../errors.ts';
 import { Collector, type Dataset, type Sample } from './dataset.ts';
 import { labelColumns, uniqueIds } from './records.ts';
 import { Vocabulary } from './vocabulary.ts';
@@ -22,9 +22,9 @@ export function datasetOf(
   vocabulary: Vocabulary = new Vocabulary(),
 ): Dataset {
   if (typeof (samples as Partial<typeof samples> | null)?.[Symbol.iterator] !== 'function')
-    throw badUsage('samples must be an array of objects, or iterable', { value: asJson(samples) });
+    throw badUsage('samples must be an array of objects, or iterable', { value: samples ?? null });
   if (!(vocabulary instanceof Vocabulary))
-    throw badUsage('vocabulary must be a Vocabulary', { value: asJson(vocabulary) });
+    throw badUsage('vocabulary must be a Vocabulary', { value: vocabulary ?? null });
   const collector = new Collector();
   const parse = sampleParser(vocabulary);
   const checkId = uniqueIds();
@@ -51,12 +51,12 @@ export function sampleParser(vocabulary: Vocabulary): (plain: unknown) => Sample
     throw badInput(`features must be as many as in the first record (${width})`, { value: values.length });
   };
   return (plain) => {
-    if (!isObject(plain)) throw badInput('a record must be an object', { value: asJson(plain) });
+    if (!isObject(plain)) throw badInput('a record must be an object', { value: plain ?? null });
     const { id, text, features, labels, group } = plain;
     if (text === undefined && features === undefined)
-      throw badInput('a record must have a text or features', { value: asJson(plain) });
+      throw badInput('a record must have a text or features', { value: plain ?? null });
     if (text !== undefined && typeof text !== 'string')
-      throw badInput('text must be a string', { value: asJson(text) });
+      throw badInput('text must be a string', { value: text ?? null });
     const sample = {
       id: id === undefined ? undefined : name('id', id),
       text,
@@ -79,20 +79,20 @@ const isList = (value: unknown): value is ArrayLike<unknown> =>
 function name(field: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') return value;
   if (Number.isFinite(value)) return String(value);
-  throw badInput(`${field} must be a string or a number, and not empty`, { value: asJson(value) });
+  throw badInput(`${field} must be a string or a number, and not empty`, { value: value ?? null });
 }
 
 /** A record to predict for need not have labels. */
 function labelIds(value: unknown = []): string[] {
   const idOf = (label: unknown) => (isObject(label) ? label.label : label);
   if (Array.isArray(value)) return Array.from(value, (label) => name('a label', idOf(label)));
-  throw badInput('labels must be an array of strings', { value: asJson(value) });
+  throw badInput('labels must be an array of strings', { value: value ?? null });
 }
 
 function sparse(features: unknown): Sample['sparse'] {
   if (!isObject(features))
     throw badInput('features must be an object {"column": value} or an array of numbers', {
-      value: asJson(features),
+      value: features ?? null,
     });
   // In ascending order: JavaScript keeps whole-number keys so.
   const keys = Object.keys(features);
@@ -113,5 +113,5 @@ function column(key: string): number {
 
 function finite(value: unknown): number {
   if (typeof value === 'number' && Number.isFinite(Math.fround(value))) return value;
-  throw badInput('feature value must be a finite number', { value: asJson(value) });
+  throw badInput('feature value must be a finite number', { value: value ?? null });
 }

@@ -41,10 +41,10 @@ export async function* lineSamples(
 /** Takes what is wrong with a record, or throws it. */
 export type LeaveOut = (error: unknown) => void;
 
-/** Hands over every object of a file of JSON lines: what is wrong is refused with its place, or left out and counted. */
+/** Hands over every object of a file of JSON lines of this `shape`: what is wrong is refused with its place, or left out and counted. */
 export async function takeObjects(
   path: string,
-  options: ReadOptions & { mayBeEmpty?: boolean },
+  options: ReadOptions & { mayBeEmpty?: boolean; shape: string },
   take: (record: Record<string, unknown>, leaveOut: LeaveOut) => void,
 ): Promise<void> {
   for await (const { first, lines } of readLines(path, options)) {
@@ -56,7 +56,7 @@ export async function takeObjects(
         options.skipped.add(located);
       };
       try {
-        take(parseObject(lines[i]), leaveOut);
+        take(parseObject(lines[i], options.shape), leaveOut);
       } catch (error) {
         leaveOut(error);
       }
@@ -64,16 +64,17 @@ export async function takeObjects(
   }
 }
 
-/** The object a line holds. */
-export function parseObject(line: string): Record<string, unknown> {
+/** The object a line holds; where there is none, the error shows what one looks like. */
+function parseObject(line: string, shape: string): Record<string, unknown> {
+  const hint = `lines look like ${shape}`;
   let record: unknown;
   try {
     record = JSON.parse(line);
   } catch {
-    throw badInput('line must be valid JSON', { value: line });
+    throw badInput('line must be valid JSON', { value: line, hint });
   }
   if (typeof record !== 'object' || record === null || Array.isArray(record))
-    throw badInput('line must be an object', { value: line });
+    throw badInput('line must be an object', { value: line, hint });
   return record as Record<string, unknown>;
 }
 

@@ -1,6 +1,7 @@
-// The compiled kernels and the memory they work in. Kernels take addresses and integers; typed arrays over the same
-// memory are how the rest of the house reads and writes what they see. Runs in Node and in browsers.
+// The compiled kernels. They take addresses and integers: typed arrays over the memory of memory.ts are how the rest of the
+// house reads and writes what they see. Runs in Node and in browsers.
 import { UmbelError } from '../errors.ts';
+import { isShared } from './memory.ts';
 
 /** How the kernels of adam.ts take one step. */
 export type AdamUpdate = [
@@ -350,7 +351,6 @@ export interface Kernels {
   ): number;
 }
 
-const page = 65536;
 const modules = new Map<string, Promise<WebAssembly.Module>>();
 
 /** The kernels over this memory. Compiled once per thread; engines share the machine code between threads. */
@@ -366,67 +366,6 @@ export async function loadKernels(memory: WebAssembly.Memory): Promise<Kernels> 
 
 /** Pages have one thread and need no shared memory, which few servers allow them. */
 export const inNode = typeof process !== 'undefined' && process.versions?.node !== undefined;
-
-/** A memory that only this thread sees, or one that can be sent to others. */
-export function createMemory(bytes: number, shared: boolean): WebAssembly.Memory {
-  const initial = Math.ceil(bytes / page) + 1;
-  if (initial > page) throw tooLarge(bytes);
-  return new WebAssembly.Memory({ initial, maximum: page, shared });
-}
-
-export const isShared = (memory: WebAssembly.Memory): boolean =>
-  typeof SharedArrayBuffer !== 'undefined' && memory.buffer instanceof SharedArrayBuffer;
-
-/** Hands out addresses from the bottom of a memory up. The first page is the kernels' own. */
-export class Arena {
-  readonly memory: WebAssembly.Memory;
-  #next = page;
-
-  constructor(memory: WebAssembly.Memory) {
-    this.memory = memory;
-  }
-
-  get next(): number {
-    return this.#next;
-  }
-
-  /** Room for this many bytes; the memory grows where it must. Contents are whatever was there before. */
-  allocate(bytes: number): number {
-    const address = this.#next;
-    this.#next = align(address + bytes);
-    const missing = this.#next - this.memory.buffer.byteLength;
-    if (missing > 0) grow(this.memory, Math.ceil(missing / page), this.#next);
-    return address;
-  }
-
-  place(data: Uint32Array | Float32Array | Uint16Array | Uint8Array): number {
-    const address = this.allocate(data.byteLength);
-    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
-    new Uint8Array(this.memory.buffer, address, bytes.length).set(bytes);
-    return address;
-  }
-
-  /** Everything allocated since the arena's `next` was this address is free again. */
-  release(address: number): void {
-    this.#next = address;
-  }
-}
-
-function grow(memory: WebAssembly.Memory, pages: number, bytes: number): void {
-  try {
-    memory.grow(pages);
-  } catch {
-    throw tooLarge(bytes);
-  }
-}
-
-const tooLarge = (bytes: number) =>
-  new UmbelError('too-large', 'the data and the working memory must fit into 4 GB', {
-    value: `${(bytes / 2 ** 30).toFixed(1)} GB`,
-    hint: 'use fewer rows or features, fewer threads, or a higher threshold',
-  });
-
-export const align = (bytes: number): number => Math.ceil(bytes / 16) * 16;
 
 /**
  * Browsers fetch the file beside this one; Node reads it, from dist where this is run from the sources. Compiled from

@@ -1,7 +1,8 @@
 // Parameters, their gradients and Adam's moments in one memory, and the updates that kernels make there in place. The
 // runtime reads parameters and writes gradients where they lie. Knows nothing of programs.
 import { badInput, badUsage } from '../errors.ts';
-import { type AdamUpdate, Arena, align, createMemory, type Kernels, loadKernels } from '../kernels/wasm.ts';
+import { Arena, align, createMemory } from '../kernels/memory.ts';
+import { type AdamUpdate, type Kernels, loadKernels } from '../kernels/wasm.ts';
 import type { Tensors } from '../parts.ts';
 
 export interface AdamOptions {

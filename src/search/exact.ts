@@ -1,8 +1,9 @@
 // Exact top-k over vectors in a kernel memory, which threads share. Runs in browsers; threads are loaded when asked for.
 import { badUsage } from '../errors.ts';
+import { Arena, align, createMemory } from '../kernels/memory.ts';
 import type { Prepare, Task } from '../kernels/pool.ts';
 import { claimSlot, releaseSlot, slotFlags } from '../kernels/slots.ts';
-import { Arena, align, createMemory, inNode, type Kernels, loadKernels } from '../kernels/wasm.ts';
+import { inNode, type Kernels, loadKernels } from '../kernels/wasm.ts';
 import { type Found, joinFound } from '../math/csr.ts';
 import { type Dense, denseRow } from '../math/dense.ts';
 import { breathe, checkCancelled } from '../progress.ts';

@@ -4,7 +4,7 @@ import type { FastifySchemaCompiler, FastifyTypeProvider } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { Value } from 'typebox/value';
-import { asJson, badInput, type UmbelError, unknownName } from '../errors.ts';
+import { badInput, type UmbelError, unknownName } from '../errors.ts';
 
 /** Gives handlers the types of their schemas. */
 export interface TypeBoxProvider extends FastifyTypeProvider {
@@ -37,6 +37,6 @@ export function explainMismatch(validator: Validator, value: unknown, whole: str
   const seen = first.instancePath === '' ? value : Value.Pointer.Get(value, first.instancePath);
   const allowed = first.keyword === 'enum' ? ` one of ${first.params.allowedValues.join(', ')}` : undefined;
   return badInput(`${name} ${allowed ? `must be${allowed}` : first.message}`, {
-    value: typeof seen === 'object' ? asJson(seen) : seen,
+    value: seen,
   });
 }

@@ -24,7 +24,7 @@ export function Groups() {
   const groups = page.value?.groups ?? [];
   const group = query.get('group') ?? held ?? groups[0]?.group;
   const open = (name: string | undefined) => name && go('groups', { source, group: name });
-  const corrected = sources.value.find(({ name }) => name === source)?.corrected ?? 0;
+  const { corrected = 0, misfits = 0, missing = 0 } = sources.value.find(({ name }) => name === source) ?? {};
   return (
     <>
       <Head
@@ -50,6 +50,13 @@ export function Groups() {
         </button>
       </Head>
       {error && <Trouble error={error} />}
+      {misfits > 0 && (
+        <p class="soft">
+          {plural(misfits, 'correction')} kept under this name {misfits === 1 ? 'is' : 'are'} of other groups
+          and left out.
+        </p>
+      )}
+      {missing > 0 && <p class="soft">{plural(missing, 'label')} of groups have no evidence.</p>}
       <div class="list-detail">
         <div class="panel stack">
           <Search
@@ -221,7 +228,7 @@ function Group({ source, group, onNext, onChange }: GroupProps) {
           <button type="button" onClick={() => put([], 1)}>
             Nobody <kbd>x</kbd>
           </button>
-          <button type="button" class="plain" disabled={!label?.correction} onClick={undo}>
+          <button type="button" class="plain" disabled={!label?.correction?.decided} onClick={undo}>
             Undo <kbd>u</kbd>
           </button>
         </div>
@@ -238,6 +245,7 @@ function Group({ source, group, onNext, onChange }: GroupProps) {
                 </span>
                 <span class="small soft">
                   {who(one, members)}
+                  {one.drawn && ' · drawn'}
                   {one.correction && (isSame(one) ? ' · accepted' : ' · corrected')}
                 </span>
               </button>
@@ -265,7 +273,8 @@ function who(label: GroupLabel, members: GroupDetail['instances']): string {
 }
 
 /** How far the holders are ahead; half a cosine is as clear as it gets. */
-function Clearness({ label: { margin } }: { label: GroupLabel }) {
+function Clearness({ label: { margin, correction } }: { label: GroupLabel }) {
+  if (margin === null && correction) return null;
   if (margin === null) return <span class="small soft">everyone got it</span>;
   const words = margin < 0.05 ? 'unclear' : margin < 0.2 ? 'fairly clear' : 'clear';
   return (

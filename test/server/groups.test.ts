@@ -36,7 +36,9 @@ beforeAll(async () => {
 describe('groups', () => {
   it('are listed with the least clear first', async () => {
     const { client } = served;
-    expect(await client.groupSources()).toEqual([{ name: 'pairs', groups: 30, pairs: 100, corrected: 0 }]);
+    expect(await client.groupSources()).toEqual([
+      { name: 'pairs', groups: 30, pairs: 100, missing: 0, corrected: 0, misfits: 0 },
+    ]);
     const page = await client.groups('pairs', { limit: 10 });
     expect(page).toMatchObject({ found: 30, offset: 0 });
     expect(Value.Check(schemas.GroupPage, page)).toBe(true);
@@ -97,6 +99,36 @@ describe('groups', () => {
       await client.correct('pairs', 'g5', label, instances);
     expect(await names('done')).toEqual(['g5']);
     expect(await names('open')).not.toContain('g5');
+  });
+
+  it('keep what imputing was given as corrected, and leave alone what fits other groups', async () => {
+    const at = (name: string) => join(house.folder, name);
+    const lines = (await readFile(files.evidence, 'utf8')).trim().split('\n');
+    const records = lines.map((line) => JSON.parse(line));
+    const chosen = records.find(({ group }) => group === 'g8');
+    const pinned = { group: 'g8', label: chosen.label, instances: [], pinned: true };
+    const changedLines = [pinned, ...records.filter((record) => record !== chosen).slice(0, -1)];
+    await writeFile(at('pinned.jsonl'), changedLines.map((record) => JSON.stringify(record)).join('\n'));
+    // Members of two groups have changed places, and with them what was kept of the groups above.
+    const groups = (await readFile(files.groups, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    [groups[0].instances, groups[1].instances] = [groups[1].instances, groups[0].instances];
+    await writeFile(at('swapped.jsonl'), groups.map((group) => JSON.stringify(group)).join('\n'));
+    await served.server.close();
+    const changed = { name: 'pairs', ...files, evidence: at('pinned.jsonl') };
+    const { client, server } = await house.start({}, { state: at('state'), groups: [changed] });
+    expect(await client.groupSources()).toMatchObject([{ pairs: 99, missing: 1, corrected: 7, misfits: 0 }]);
+    const exported = (await client.corrections('pairs'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(exported).toContainEqual({ group: pinned.group, label: pinned.label, instances: [] });
+    await server.close();
+    await expect(house.start({}, { groups: [{ ...changed, groups: at('swapped.jsonl') }] })).rejects.toThrow(
+      /pinned.jsonl:\d+: instance must be a member of group g0/,
+    );
   });
 
   it('can be looked at without a state, but not corrected', async () => {

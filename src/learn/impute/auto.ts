@@ -29,16 +29,16 @@ export async function chooseMethod<M extends string>(
   candidates: Candidate<M>[],
   context: Context,
 ): Promise<{ method: M; reasons: string[] }> {
+  const [{ method: usual }] = candidates;
+  if (!isOpen(groups)) {
+    const reason = `nothing is left to be decided: no label has more than one member to go to (${usual})`;
+    return { method: usual, reasons: [reason] };
+  }
   const mixed = withinShare(x, groups.members);
   const reasons = [
     `members of a group differ ${(100 * mixed).toFixed(0)}% as much as random rows do` +
       (countLabels(groups) ? '' : '; no group carries a label twice'),
   ];
-  const [{ method: usual }] = candidates;
-  if (!isOpen(groups)) {
-    reasons.push(`every group with labels has one member: nothing is to be decided (${usual})`);
-    return { method: usual, reasons };
-  }
   const parts = split(x, groups, context.seed);
   const found: { method: M; hits: Hits }[] = [];
   for (const { method, impute } of candidates) {
@@ -48,7 +48,8 @@ export async function chooseMethod<M extends string>(
   const most = found.reduce((first, other) => (kappa(other.hits) > kappa(first.hits) ? other : first));
   const best = found.find(({ hits }) => isTied(hits, most.hits)) ?? most;
   const shown = found.map(({ method, hits }) => `${method} ${(100 * kappa(hits)).toFixed(1)}`).join(', ');
-  reasons.push(`labels recognised in groups not learnt from, beyond chance, %: ${shown}`);
+  const judges = parts.test.groups.members.rows;
+  reasons.push(`labels recognised in ${judges} groups not learnt from, beyond chance, %: ${shown}`);
   // Chance may have it that none is better than chance.
   const known = kappa(most.hits) > 0;
   reasons.push(known ? `so ${best.method}` : `too little to tell them apart, so ${usual}`);
@@ -56,7 +57,7 @@ export async function chooseMethod<M extends string>(
 }
 
 /** Whether any label could go to one member or to another. */
-function isOpen({ members, labels }: GroupParts): boolean {
+export function isOpen({ members, labels }: GroupParts): boolean {
   for (let group = 0; group < members.rows; group++) {
     const carries = labels.indptr[group + 1] > labels.indptr[group];
     if (carries && members.indptr[group + 1] - members.indptr[group] > 1) return true;
@@ -70,7 +71,9 @@ interface Part {
 }
 
 /** Some groups to learn from and some to ask about; no row is in both. */
-function split(x: Csr, { members, labels }: GroupParts, seed: number): { train: Part; test: Part } {
+function split(x: Csr, whole: GroupParts, seed: number): { train: Part; test: Part } {
+  const { members, labels } = whole;
+  const counted = countLabels(whole);
   const order = new Random(seed, 'auto').permutation(members.rows);
   const sides: { groups: number[]; rows: Set<number> }[] = [0, 1].map(() => ({
     groups: [],
@@ -94,7 +97,11 @@ function split(x: Csr, { members, labels }: GroupParts, seed: number): { train: 
     const indices = some.indices.map((row) => numbers.get(row) ?? 0);
     return {
       x: selectRows(x, kept),
-      groups: { members: { ...some, cols: kept.length, indices }, labels: selectRows(labels, groups) },
+      groups: {
+        members: { ...some, cols: kept.length, indices },
+        labels: selectRows(labels, groups),
+        counted,
+      },
     };
   });
   return { train, test };

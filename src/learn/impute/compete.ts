@@ -1,7 +1,7 @@
 // The labels of one group compete for its members: what classifiers say of each label alone is turned into a choice for
 // the whole group, in which labels that nothing is known about and members that nothing was chosen for meet.
-import { countLabels, type GroupParts } from '../../data/group.ts';
-import { columnCounts } from '../../math/csr.ts';
+import { askedGroups, countLabels, type GroupParts } from '../../data/group.ts';
+import { columnCounts, rowIndices } from '../../math/csr.ts';
 import { type Assignment, chooseBest, type Scores } from './assignment.ts';
 
 /** Where groups do not say how often they carry a label, members above this margin and near the best get it too. */
@@ -16,18 +16,23 @@ const dearest = 1;
  * Scores are margins of classifiers, zeros for labels that one group carries alone; those become, here, minus the
  * largest margin of any other label.
  */
-export function compete({ members, labels }: GroupParts, scores: Scores): Assignment {
+export function compete(groups: GroupParts, scores: Scores): Assignment {
+  const { members, labels } = groups;
   const { offsets, values } = scores;
-  const chosen = chooseBest({ members, labels }, scores, 'top-r');
-  const counted = countLabels({ labels });
+  const chosen = chooseBest(groups, scores, 'top-r');
+  const counted = countLabels(groups);
   const carriers = columnCounts(labels);
-  for (let group = 0; group < labels.rows; group++) {
+  const asked = askedGroups(groups);
+  // Who was named for a label has one already, wherever else it is a member.
+  const named = new Uint8Array(members.cols);
+  for (const row of members.indices.subarray(members.indptr[asked])) named[row] = 1;
+  for (let group = 0; group < asked; group++) {
     const pairs = Array.from(
       { length: labels.indptr[group + 1] - labels.indptr[group] },
       (_, i) => labels.indptr[group] + i,
     );
     const table: Table = {
-      size: members.indptr[group + 1] - members.indptr[group],
+      named: Array.from(rowIndices(members, group), (row) => named[row] === 1),
       margins: pairs.map((pair) => values.subarray(offsets[pair], offsets[pair + 1])),
       marks: pairs.map((pair) => chosen.subarray(offsets[pair], offsets[pair + 1])),
     };
@@ -45,9 +50,9 @@ export function compete({ members, labels }: GroupParts, scores: Scores): Assign
   return { scores, chosen };
 }
 
-/** One group: of each of its labels, the margins and the marks of its members. */
+/** One group: which of its members were named for a label, and of each other label the margins and marks of all. */
 interface Table {
-  size: number;
+  named: boolean[];
   margins: Float32Array[];
   marks: Uint8Array[];
 }
@@ -61,18 +66,16 @@ function addAbove({ margins, marks }: Table, label: number): void {
 
 /** Labels of this group alone go to the members that others claim least. */
 function placeUnknown(
-  { size, margins, marks }: Table,
+  { named, margins, marks }: Table,
   others: number[],
   unknown: { label: number; count: number }[],
 ): void {
   if (unknown.length === 0) return;
-  const claims = Float32Array.from({ length: size }, (_, member) =>
+  const claims = Float32Array.from(named, (_, member) =>
     others.reduce((most, label) => Math.max(most, margins[label][member]), Number.NEGATIVE_INFINITY),
   );
-  const taken = Array.from({ length: size }, (_, member) =>
-    others.some((label) => marks[label][member] === 1),
-  );
-  const order = Array.from({ length: size }, (_, member) => member).sort(
+  const taken = named.map((is, member) => is || others.some((label) => marks[label][member] === 1));
+  const order = Array.from(named.keys()).sort(
     (a, b) => Number(taken[a]) - Number(taken[b]) || claims[a] - claims[b] || a - b,
   );
   const free = taken.filter((is) => !is).length;
@@ -84,8 +87,8 @@ function placeUnknown(
 }
 
 /** Every member that has no label takes one from a member that has several: the one that loses least by it. */
-function fillEmpty({ size, margins, marks }: Table): void {
-  const has = new Uint32Array(size);
+function fillEmpty({ named, margins, marks }: Table): void {
+  const has = Uint32Array.from(named, Number);
   // Few of all labels and members are marked, and only these are looked at.
   const given: { label: number; member: number }[] = [];
   marks.forEach((own, label) => {
@@ -97,7 +100,7 @@ function fillEmpty({ size, margins, marks }: Table): void {
   });
   const comesBefore = (a: (typeof given)[number], b: (typeof given)[number]) =>
     a.label < b.label || (a.label === b.label && a.member < b.member);
-  for (let empty = 0; empty < size; empty++) {
+  for (let empty = 0; empty < has.length; empty++) {
     if (has[empty] > 0) continue;
     let least = dearest;
     let cheapest: (typeof given)[number] | undefined;

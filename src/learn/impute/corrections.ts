@@ -1,7 +1,7 @@
 // What people know better: a corrected pair of group and label is pinned to the members they name (or to none), and
 // groups that cannot tell anything are found before imputing.
 import type { Correction } from '../../data/evidence-file.ts';
-import type { Groups } from '../../data/group.ts';
+import { countLabels, type Groups } from '../../data/group.ts';
 import type { Skipped } from '../../data/skipped.ts';
 import { badInput } from '../../errors.ts';
 import { type Csr, CsrBuilder, rowIndices, rowValues } from '../../math/csr.ts';
@@ -35,6 +35,8 @@ export function pinGroups(groups: Groups, corrections: readonly Correction[]): G
     members: allMembers.pattern(members.cols),
     labels: left.csr(labels.cols),
     pinned: allNames.length - names.length,
+    // The last pair that says so may be corrected.
+    counted: countLabels(groups),
   };
 }
 

@@ -21,26 +21,19 @@ export interface GrlrOptions {
 const task: LabelTask<GrlrOptions> = { module: import.meta.url, name: 'prepareAssign' };
 
 /**
- * How near each member of a group is to each of its labels, and which are the nearest; `x` has unit rows. Groups from
- * `asked` on, and rows after the `samples`, are examples.
+ * How near each member of a group is to each of its labels, and which are the nearest; `x` has unit rows. Rows after the
+ * `samples` are names of labels, which are not in the mean.
  */
 export const assignNearest = (
   x: Csr,
   groups: GroupParts,
   options: GrlrOptions,
   context: Context,
-  { asked, samples = x.rows }: { asked?: number; samples?: number } = {},
+  samples = x.rows,
 ): Promise<Assignment> => {
   const { centre, weightByCount, assign } = options;
   const averaged = centre ? samples : undefined;
-  return runLabels(
-    task,
-    x,
-    groups,
-    options,
-    { asked, averaged, weightByCount, topR: assign === 'top-r' },
-    context,
-  );
+  return runLabels(task, x, groups, options, { averaged, weightByCount, topR: assign === 'top-r' }, context);
 };
 
 export const prepareAssign = overLabels<GrlrOptions>((kernels, setup, at, label) => {

@@ -1,10 +1,10 @@
 // Training from group labels (EAGLE): only groups carry labels; imputing decides which of their members they belong to,
 // and so turns a grouped data set into one that any learner takes.
-import { type Dataset, selectFeatures, selectSamples } from '../../data/dataset.ts';
+import { type Dataset, type Features, selectFeatures, selectSamples } from '../../data/dataset.ts';
 import { baselineLabels, type GroupParts, type Groups } from '../../data/group.ts';
 import type { GroupedRows } from '../../data/grouped.ts';
-import { badInput } from '../../errors.ts';
-import { type Csr, nnz, type Pattern } from '../../math/csr.ts';
+import { badInput, badUsage } from '../../errors.ts';
+import { type Csr, nnz, type Pattern, unitRows } from '../../math/csr.ts';
 import { choice, flag, integer, number, type OptionsOf, parseOptions } from '../../options.ts';
 import { type Context, quiet } from '../../progress.ts';
 import { joinFeatures, unitFeatures } from '../features.ts';
@@ -12,7 +12,7 @@ import { nameFeatures } from '../label-names.ts';
 import type { TrainingSet } from '../learner.ts';
 import { Preparation, preparationOptions } from '../preparation.ts';
 import { type Assignment, chosenLabels } from './assignment.ts';
-import { chooseMethod } from './auto.ts';
+import { chooseMethod, isOpen } from './auto.ts';
 import { checkGroups, pinGroups } from './corrections.ts';
 import { assignNearest } from './grlr.ts';
 import { usefulNames } from './names.ts';
@@ -45,8 +45,37 @@ export const imputeOptions = {
     true,
     'for eagle-plus, the names of labels are examples of them, where inputs are texts or columns named by words',
   ),
+  draw: flag(
+    true,
+    'for eagle-plus, members of labels that more samples carry than there are features are drawn, the likelier the ' +
+      'oftener, which is better to learn from; false: the likeliest, which is better to read',
+  ),
 };
 export type ImputeOptions = OptionsOf<typeof imputeOptions>;
+
+/** Options that only some methods know; `auto` hands them to those. */
+const methodsWith: { [name in keyof ImputeOptions]?: readonly (typeof fixedMethods)[number][] } = {
+  iterations: ['eagle'],
+  step: ['eagle'],
+  weightByCount: ['eagle', 'eagle-0'],
+  assign: ['eagle', 'eagle-0'],
+  rounds: ['eagle-plus'],
+  names: ['eagle-plus'],
+  draw: ['eagle-plus'],
+};
+
+/** Defaults filled in and values checked; an option that the method does not know is refused, if it is not the default. */
+export function parseImputeOptions(given: { [name in keyof ImputeOptions]?: unknown }): ImputeOptions {
+  const o = parseOptions(imputeOptions, given);
+  const { method } = o;
+  if (method === 'auto') return o;
+  for (const name of Object.keys(imputeOptions) as (keyof ImputeOptions)[]) {
+    const methods = methodsWith[name] ?? fixedMethods;
+    if (o[name] !== imputeOptions[name].default && !methods.includes(method))
+      throw badUsage(`${name} must come with the method ${methods.join(' or ')}`, { value: method });
+  }
+  return o;
+}
 
 export interface Imputed {
   /** rows x labels. */
@@ -73,12 +102,13 @@ export async function imputeSet(
   o: ImputeOptions,
   context: Context,
 ): Promise<ImputedSet> {
-  const groups = pinGroups(checkGroups(given, joinFeatures(set.features), skipped), corrections);
-  if (nnz(groups.labels) === 0)
+  const checked = checkGroups(given, joinFeatures(set.features), skipped);
+  if (nnz(checked.labels) === 0)
     throw badInput('at least one group must carry a label', {
       value: `none in ${given.names.length}`,
     });
-  const imputed = await impute(set, groups, o, context);
+  const groups = pinGroups(checked, corrections);
+  const imputed = await imputePinned(set, checked, groups, o, context);
   const labelled = { ...set, labels: imputed.labels };
   if (!o.dropUnlabelled) return { ...imputed, set: labelled, groups };
   const { indptr } = imputed.labels;
@@ -86,6 +116,20 @@ export async function imputeSet(
   const kept = rows.filter((row) => indptr[row + 1] > indptr[row]);
   const left = { ...selectSamples(labelled, kept), features: selectFeatures(set.features, kept) };
   return { ...imputed, set: left, kept, groups };
+}
+
+/** `auto` judges methods by the groups as they came, unless corrections have left nothing to decide. */
+async function imputePinned(
+  known: Known,
+  checked: GroupParts,
+  groups: GroupParts,
+  o: ImputeOptions,
+  context: Context,
+): Promise<Imputed> {
+  if (o.method !== 'auto' || !groups.pinned) return impute(known, groups, o, context);
+  const { method, reasons } = await chooseFor(known, isOpen(groups) ? checked : groups, o, context);
+  const imputed = await impute(known, groups, { ...o, method }, context);
+  return { ...imputed, reasons: [...reasons, ...imputed.reasons] };
 }
 
 /** The same from texts or features as they were read; `dataset` in the answer has the labels. */
@@ -96,7 +140,7 @@ export async function imputeDataset(
   running: Partial<Context> = {},
 ): Promise<ImputedSet & { dataset: Dataset }> {
   const context = { seed: 1, threads: 1, progress: quiet, ...running };
-  const o = parseOptions(imputeOptions, options);
+  const o = parseImputeOptions(options);
   const { preparation, features } = await Preparation.fit(dataset, parseOptions(preparationOptions), context);
   const names = await nameFeatures(dataset, preparation.vectoriser, context);
   const imputed = await imputeSet({ ...dataset, features, nameFeatures: names }, grouped, o, context);
@@ -106,6 +150,12 @@ export async function imputeDataset(
 
 type Known = Pick<TrainingSet, 'features' | 'nameFeatures'>;
 
+/** Rows of length one; where they have a sparse and a dense part, both weigh alike. */
+function unitJoined(features: Features): Csr {
+  const joined = joinFeatures(unitFeatures(features));
+  return features.sparse && features.dense ? unitRows(joined) : joined;
+}
+
 /** Labels for the rows of features, from those of their groups. */
 export async function impute(
   known: Known,
@@ -113,12 +163,21 @@ export async function impute(
   o: ImputeOptions,
   context: Context,
 ): Promise<Imputed> {
-  const x = joinFeatures(unitFeatures(known.features));
+  const x = unitJoined(known.features);
   const assigned = (method: Imputed['method'], assignment: Assignment): Imputed => {
     return { labels: chosenLabels(groups, assignment), assignment, method, reasons: [] };
   };
   const nearest = async (method: Imputed['method'], iterations: number) => {
-    return assigned(method, await assignNearest(x, groups, { ...o, iterations, centre: false }, context));
+    const found = assigned(
+      method,
+      await assignNearest(x, groups, { ...o, iterations, centre: false }, context),
+    );
+    const repeats = o.assign === 'best' ? repeatsOf(groups) : 0;
+    if (repeats > 0)
+      found.reasons.push(
+        `groups repeat labels ${repeats} times, but each goes to one member: assign=top-r gives them to as many`,
+      );
+    return found;
   };
   switch (o.method) {
     case 'baseline':
@@ -134,7 +193,13 @@ export async function impute(
         await assignPlus(x, groups, { ...o, names: names || undefined }, context),
       );
       if (names && names.labels.length > 0)
-        found.reasons.push(`${names.labels.length} labels are known by their names, too`);
+        found.reasons.push(`labels known by their names, too: ${names.labels.length}`);
+      const drawn = found.assignment?.drawn?.size ?? 0;
+      if (drawn > 0)
+        found.reasons.push(
+          `labels that more samples carry than there are features: ${drawn}; their members are drawn, the likelier ` +
+            'the oftener (draw=false takes the likeliest)',
+        );
       return found;
     }
     case 'auto': {
@@ -146,6 +211,10 @@ export async function impute(
       return o.method satisfies never;
   }
 }
+
+/** How many times groups name labels that they have named before. */
+const repeatsOf = ({ labels }: GroupParts): number =>
+  labels.values.reduce((sum, count) => sum + count, 0) - nnz(labels);
 
 /** What `auto` would use, and why. */
 export function chooseFor(
@@ -159,5 +228,5 @@ export function chooseFor(
     impute: async (sparse: Csr, some: GroupParts) =>
       (await impute({ features: { sparse }, nameFeatures }, some, { ...o, method }, context)).labels,
   }));
-  return chooseMethod(joinFeatures(unitFeatures(features)), groups, candidates, context);
+  return chooseMethod(unitJoined(features), groups, candidates, context);
 }

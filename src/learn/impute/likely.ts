@@ -27,7 +27,8 @@ export function likelyLabels(groups: GroupParts, { scores, chosen }: Assignment,
     }
     const enough = Math.max(least, (ofChance * times) / (to - from));
     for (let i = from; i < to; i++) {
-      const expected = Math.min(1, (times * likely[i]) / sum);
+      // Where the group carries the label as often as it has members, all have it.
+      const expected = times === to - from ? 1 : Math.min(1, (times * likely[i]) / sum);
       likely[i] = expected < enough ? 0 : expected;
     }
   }

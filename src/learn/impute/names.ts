@@ -18,17 +18,16 @@ export function usefulNames(names: Csr, carried: Pattern): Names {
   return { labels, rows: selectRows(names, labels) };
 }
 
-export function withNames(
-  x: Csr,
-  { members, labels }: GroupParts,
-  names: Names,
-): { rows: Csr; groups: GroupParts } {
+export function withNames(x: Csr, given: GroupParts, names: Names): { rows: Csr; groups: GroupParts } {
+  const { members, labels, pinned = 0 } = given;
   const count = names.labels.length;
   const own = Uint32Array.from(names.labels.keys(), (i) => x.rows + i);
   const carried = { ...oneEach(names.labels, labels.cols), values: new Float32Array(count).fill(1) };
   return {
     rows: stackRows(x, names.rows),
     groups: {
+      ...given,
+      pinned: pinned + count,
       members: stackRows(members, oneEach(own, x.rows + count)),
       labels: stackRows(labels, carried),
     },

@@ -1,8 +1,9 @@
 // Work on one label at a time, on all threads: the members of its groups (its places) are listed, or copied side by side,
 // for the kernels, and what they choose is collected. What is done with a label is the caller's: grlr.ts, refine.ts.
 import type { GroupParts } from '../../data/group.ts';
+import { Arena, align, createMemory } from '../../kernels/memory.ts';
 import { runJobs, startThreads, type Task } from '../../kernels/pool.ts';
-import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
+import { type Kernels, loadKernels } from '../../kernels/wasm.ts';
 import { type Csr, columnCounts, type Pattern } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
 import { ownScratch } from '../tree/chain.ts';
@@ -120,10 +121,13 @@ export async function runLabels<O>(
     options,
   };
   setup.scratchBytes = scratchOf(setup).end;
-  setup.scratch = arena.allocate(setup.scratchBytes * context.threads);
+  // A label that all groups carry may ask for so much that not every thread finds room: fewer do the same work.
+  const threads = Math.max(1, Math.min(context.threads, Math.floor(arena.left / setup.scratchBytes)));
+  setup.scratch = arena.allocate(setup.scratchBytes * threads);
   let done = 0;
   await runJobs(task, setup, ranges(sizes.entries, 128 * context.threads), {
     ...context,
+    threads,
     here: true,
     once: true,
     onResult: (count) => {

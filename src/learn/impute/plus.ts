@@ -1,9 +1,8 @@
 // Beyond the paper (`eagle-plus`): rare features weigh more, the mean is subtracted, classifiers choose anew in groups
 // they have not seen, knowing members by their other labels and labels by their names, and the labels of a group compete
 // for its members; those of frequent labels are drawn.
-import type { GroupParts } from '../../data/group.ts';
+import { askedGroups, type GroupParts } from '../../data/group.ts';
 import { type Csr, CsrBuilder, columnCounts, nnz, rowIndices, rowValues, unitRows } from '../../math/csr.ts';
-import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
 import type { Assignment, Scores } from './assignment.ts';
 import { compete } from './compete.ts';
@@ -17,6 +16,8 @@ import { refine } from './refine.ts';
 export interface PlusOptions {
   /** Rounds of classifiers at most. */
   rounds: number;
+  /** Whether members of frequent labels are drawn. */
+  draw: boolean;
   /** Examples of labels. */
   names?: Names;
 }
@@ -30,18 +31,17 @@ const sharpness = { similarities: 60, margins: 5 };
 export async function assignPlus(
   x: Csr,
   given: GroupParts,
-  { rounds, names }: PlusOptions,
+  { rounds, draw, names }: PlusOptions,
   context: Context,
 ): Promise<Assignment> {
   const weight = labelWeight(x, given);
   const { rows, groups } = names ? withNames(x, given, names) : { rows: x, groups: given };
   const features = rareFirst(rows, x);
-  const examples = { asked: given.labels.rows - (given.pinned ?? 0), samples: x.rows };
-  let assigned = await assignNearest(features, groups, start, context, examples);
+  let assigned = await assignNearest(features, groups, start, context, x.rows);
   for (let round = 0; round < rounds; round++) {
     const likely = likelyLabels(groups, assigned, sharpness[round === 0 ? 'similarities' : 'margins']);
     const known = withLabels(features, likely, weight);
-    const found = await refine(known, groups, assigned.chosen, features.cols, examples.asked, round, context);
+    const found = await refine(known, groups, assigned.chosen, features.cols, round, context);
     // Each round draws other folds: their mean tells more than the last.
     if (round > 0) average(found, assigned.scores, round);
     const next = compete(groups, found);
@@ -49,8 +49,8 @@ export async function assignPlus(
     assigned = next;
     if (changed < stable) break;
   }
-  const random = new Random(context.seed, 'draw members');
-  const last = rounds === 0 ? assigned : drawFrequent(groups, assigned, x.cols, random);
+  // Similarities are no margins: nothing is drawn by them.
+  const last = draw && rounds > 0 ? drawFrequent(groups, assigned, x.cols, context.seed) : assigned;
   return firstPairs(last, nnz(given.labels));
 }
 
@@ -73,9 +73,10 @@ function changedShare(chosen: Uint8Array, before: Uint8Array): number {
  * are few or members of a group are alike, since others in the group then have these labels too.
  * Found on bibtex, rcv1sub, cve-libraries, yso-titles-l3 and delicious, whose rows have 2.4, 3, 5, 5 and 19 labels.
  */
-export function labelWeight(x: Csr, { members, labels, pinned = 0 }: GroupParts): number {
+export function labelWeight(x: Csr, groups: GroupParts): number {
+  const { members, labels } = groups;
   // A member that someone named is in its group, too.
-  const rows = members.indptr[members.rows - pinned];
+  const rows = members.indptr[askedGroups(groups)];
   const perRow = labels.values.reduce((sum, count) => sum + count, 0) / Math.max(1, rows);
   const mixed = Math.min(1, withinShare(x, members));
   return Math.min(1.2, (Math.max(0, perRow - 1) / 4) * mixed ** 5);

@@ -1,6 +1,6 @@
 // Alternation with a classifier: for each label, a linear classifier learns the members chosen so far from the rest of
 // their groups and from groups without the label, and chooses anew in the groups it has not learnt from.
-import type { GroupParts } from '../../data/group.ts';
+import { askedGroups, type GroupParts } from '../../data/group.ts';
 import type { Csr } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';
@@ -27,7 +27,7 @@ const negatives = 1;
 const task: LabelTask<Options> = { module: import.meta.url, name: 'prepareRefine' };
 
 /**
- * One round. Columns of `x` from `labelFeatures` on stand for the labels chosen so far; groups from `asked` on are
+ * One round. Columns of `x` from `labelFeatures` on stand for the labels chosen so far; the single rows at the end are
  * examples that are not asked about.
  */
 export async function refine(
@@ -35,11 +35,10 @@ export async function refine(
   groups: GroupParts,
   chosen: Uint8Array,
   labelFeatures: number,
-  asked: number,
   round: number,
   context: Context,
 ): Promise<Scores> {
-  const given = { chosen, labelFeatures, asked, others: negatives };
+  const given = { chosen, labelFeatures, asked: askedGroups(groups), others: negatives };
   const { scores } = await runLabels(task, x, groups, { round }, given, context);
   // Copied, so that the memory, which holds much more, can go.
   return { ...scores, values: scores.values.slice() };
@@ -48,7 +47,7 @@ export async function refine(
 export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => {
   const { memory, options } = setup;
   const { count } = label;
-  const asked = askedGroups(setup, label);
+  const asked = askedOf(setup, label);
   const folds = Math.min(mostFolds, asked);
   // One group without an example beside it has none to learn from: nothing is known.
   if (count < 2 || asked === 0) return;
@@ -71,7 +70,7 @@ export const prepareRefine = overLabels<Options>((kernels, setup, at, label) => 
 });
 
 /** How many of the label's groups, which come in ascending order, are no examples. */
-function askedGroups({ memory, asked }: Setup<Options>, { list, count }: LabelPlaces): number {
+function askedOf({ memory, asked }: Setup<Options>, { list, count }: LabelPlaces): number {
   const own = new Uint32Array(memory.buffer, list, count);
   const first = own.findIndex((group) => group >= asked);
   return first < 0 ? count : first;

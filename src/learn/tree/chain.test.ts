@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { Arena, createMemory } from '../../kernels/memory.ts';
 import { Pool } from '../../kernels/pool.ts';
-import { Arena, createMemory } from '../../kernels/wasm.ts';
 import { balancedGroups } from '../../math/balanced-two-means.ts';
 import {
   type Csr,

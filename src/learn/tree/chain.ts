@@ -1,7 +1,8 @@
 // From labelled rows to the shape of a tree: label features, their balanced clusters, and the chain of levels above
 // them. Each level is a pattern, parents x children, from the root (one row) down to the labels.
+import { type Arena, align } from '../../kernels/memory.ts';
 import type { Pool, Prepare, Task } from '../../kernels/pool.ts';
-import { type Arena, align, loadKernels } from '../../kernels/wasm.ts';
+import { loadKernels } from '../../kernels/wasm.ts';
 import type { Csr, Pattern } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';

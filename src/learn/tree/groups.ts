@@ -1,6 +1,7 @@
 // What groups of rows, those that the copies of a label draw, have each to itself: words, typical rows, and how far
 // apart they are. The loops are kernels: all is done once, before an engine would have made them fast.
-import { type Arena, loadKernels } from '../../kernels/wasm.ts';
+import type { Arena } from '../../kernels/memory.ts';
+import { loadKernels } from '../../kernels/wasm.ts';
 import type { Sense } from '../learner.ts';
 import type { Placed } from './chain.ts';
 

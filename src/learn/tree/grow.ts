@@ -1,7 +1,7 @@
 // Grows the trees of a model: clusters the labels, decides which rows every node learns from, and trains the levels;
 // with overlap, trains the upper levels first, to see in which clusters the labels belong.
+import { Arena, createMemory } from '../../kernels/memory.ts';
 import type { Pool } from '../../kernels/pool.ts';
-import { Arena, createMemory } from '../../kernels/wasm.ts';
 import { type Csr, CsrBuilder, joinFound, type Pattern, transpose } from '../../math/csr.ts';
 import type { Context, Progress } from '../../progress.ts';
 import { fingerprint } from '../fingerprint.ts';

@@ -1,7 +1,8 @@
 // Levels laid out in one kernel memory for beam search, and the search itself. A forest never grows after it is
 // made, so its arrays may be looked at at any time. Runs in browsers; threads are the caller's business.
+import { Arena, align, createMemory } from '../../kernels/memory.ts';
 import { claimSlot, releaseSlot, slotFlags } from '../../kernels/slots.ts';
-import { Arena, align, createMemory, type Kernels, loadKernels } from '../../kernels/wasm.ts';
+import { type Kernels, loadKernels } from '../../kernels/wasm.ts';
 import type { Csr, Found, Pattern } from '../../math/csr.ts';
 import type { Level } from './level.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Arena, createMemory } from '../../kernels/wasm.ts';
+import { Arena, createMemory } from '../../kernels/memory.ts';
 import { type Csr, CsrBuilder, type Pattern } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { placeMatrix } from './chain.ts';

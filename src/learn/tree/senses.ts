@@ -1,6 +1,6 @@
 // What the copies of a label in an overlapping tree stand for: which training rows each of them draws, how far apart
 // these are, their words and the labels beside them. Found while training, read from saved models.
-import type { Arena } from '../../kernels/wasm.ts';
+import type { Arena } from '../../kernels/memory.ts';
 import { CsrBuilder, type Pattern, rowIndices, selectRows, transpose } from '../../math/csr.ts';
 import { type Tensors, vector } from '../../parts.ts';
 import { breathe, checkCancelled } from '../../progress.ts';

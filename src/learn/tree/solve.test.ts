@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { Arena, createMemory } from '../../kernels/memory.ts';
 import { Pool } from '../../kernels/pool.ts';
-import { Arena, createMemory } from '../../kernels/wasm.ts';
 import {
   type Csr,
   CsrBuilder,

@@ -1,8 +1,8 @@
 // Trains the classifiers of a chain of levels: each cluster (a parent and its children) is a job over the rows that
-// reach it, eight children at a time. Levels do not wait for each other. A long cluster is several jobs over one copy of
-// its rows.
+// reach it, eight children at a time; a long one is several jobs over one copy of its rows. Levels do not wait.
+import { type Arena, align } from '../../kernels/memory.ts';
 import type { Pool, Prepare, Task } from '../../kernels/pool.ts';
-import { type Arena, align, loadKernels } from '../../kernels/wasm.ts';
+import { loadKernels } from '../../kernels/wasm.ts';
 import type { Pattern } from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import type { Context } from '../../progress.ts';

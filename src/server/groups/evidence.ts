@@ -1,11 +1,9 @@
 // EAGLE's evidence in memory: which member of which group took which label, and how clearly. Read when the server
 // starts, from files named then; corrections are in the database.
-import type { EvidenceRecord } from '../../data/evidence-file.ts';
-import { readEvidence } from '../../data/evidence-file.ts';
+import { type EvidenceRecord, readEvidence } from '../../data/evidence-file.ts';
 import { readDataset } from '../../data/formats.ts';
 import { readGroups } from '../../data/groups-file.ts';
-import { badInput } from '../../errors.ts';
-import { rowIndices } from '../../math/csr.ts';
+import { nnz, rowIndices } from '../../math/csr.ts';
 import type { Reading } from '../runs/sources.ts';
 
 export interface EvidenceFiles extends Reading {
@@ -26,6 +24,8 @@ export interface Group {
 export interface Evidence {
   name: string;
   pairs: number;
+  /** Labels of groups that have no line. */
+  missing: number;
   /** The least clear first. */
   ordered: Group[];
   groups: Map<string, Group>;
@@ -35,7 +35,8 @@ export interface Evidence {
 export async function openEvidence({ name, ...files }: EvidenceFiles): Promise<Evidence> {
   const { format, columns, labelDelimiter } = files;
   const dataset = await readDataset(files.instances, { format, columns, labelDelimiter });
-  const { names, members } = await readGroups(files.groups, dataset);
+  const read = await readGroups(files.groups, dataset);
+  const { names, members, labels } = read;
   const rowOf = dataset.ids && new Map(dataset.ids.map((id, row) => [id, row]));
   const groups = new Map(
     names.map((group, i): [string, Group] => {
@@ -43,26 +44,25 @@ export async function openEvidence({ name, ...files }: EvidenceFiles): Promise<E
       return [group, { name: group, members: ids, labels: [], margin: null }];
     }),
   );
-  let pairs = 0;
-  for await (const record of readEvidence(files.evidence)) {
-    const group = groups.get(record.group);
-    if (!group)
-      throw badInput('group must be one of the groups file', { file: files.evidence, value: record.group });
-    group.labels.push(record);
-    pairs++;
-  }
+  // Lines of another grouping are found here, not after someone has worked on them.
+  const lines = await readEvidence(files.evidence, read, dataset);
+  for (const { record } of lines) groups.get(record.group)?.labels.push(record);
   for (const group of groups.values()) group.margin = leastClear(group.labels);
   const clarity = ({ margin }: Group) => margin ?? Number.POSITIVE_INFINITY;
   return {
     name,
-    pairs,
+    pairs: lines.length,
+    missing: nnz(labels) - lines.length,
     groups,
     ordered: [...groups.values()].sort((a, b) => clarity(a) - clarity(b) || 0),
     textOf: (instance) => dataset.texts?.[rowOf ? (rowOf.get(instance) ?? -1) : Number(instance)] ?? '',
   };
 }
 
+/** What was drawn is unclear by chance: it says nothing about the rest. */
 function leastClear(labels: EvidenceRecord[]): number | null {
-  const margins = labels.flatMap(({ margin }) => (typeof margin === 'number' ? [margin] : []));
+  const margins = labels.flatMap(({ margin, drawn }) =>
+    typeof margin === 'number' && !drawn ? [margin] : [],
+  );
   return margins.length > 0 ? Math.min(...margins) : null;
 }

@@ -48,12 +48,12 @@ function registerReading(app: App, grouping: Grouping): void {
       },
     },
     async () => ({
-      sources: Array.from(grouping.evidence.values(), ({ name, groups, pairs }) => ({
-        name,
-        groups: groups.size,
-        pairs,
-        corrected: correctionsOf(grouping, name).length,
-      })),
+      sources: Array.from(grouping.evidence.values(), (source) => {
+        const { name, groups, pairs, missing } = source;
+        const { corrections, misfits } = decisionsOf(grouping, source);
+        const corrected = [...corrections.values()].reduce((sum, { size }) => sum + size, 0);
+        return { name, groups: groups.size, pairs, missing, corrected, misfits };
+      }),
     }),
   );
   app.get(
@@ -100,7 +100,8 @@ function registerCorrecting(app: App, grouping: Grouping): void {
     },
     async ({ params, body }) => {
       const group = findPair(grouping, params);
-      const stranger = body.instances.find((id) => !group.members.includes(id));
+      const members = new Set(group.members);
+      const stranger = body.instances.find((id) => !members.has(id));
       if (stranger !== undefined)
         throw badInput(`instance must be a member of group ${group.name}`, { value: stranger });
       const correction = { instances: [...new Set(body.instances)], decided: now() };
@@ -141,10 +142,10 @@ function registerCorrecting(app: App, grouping: Grouping): void {
     },
     async ({ params }, reply) => {
       kept(grouping.state);
-      const { name } = findSource(grouping, params.source);
-      const lines = correctionsOf(grouping, name).map(({ member_of: group, label, instances }) => {
-        return `${JSON.stringify({ group, label, instances: JSON.parse(instances) })}\n`;
-      });
+      const { corrections } = decisionsOf(grouping, findSource(grouping, params.source));
+      const lines = [...corrections].flatMap(([group, labels]) =>
+        Array.from(labels, ([label, { instances }]) => `${JSON.stringify({ group, label, instances })}\n`),
+      );
       return reply.type(ndjson).send(lines.join(''));
     },
   );
@@ -170,17 +171,41 @@ function findPair(grouping: Grouping, params: { source: string; group: string; l
   throw new Problem('not-found', `group ${group.name} does not carry the label ${label}`);
 }
 
-const correctionsOf = ({ state }: Grouping, source: string): Row[] =>
-  state?.database.all<Row>('select * from corrections where source = ?', source) ?? [];
+/**
+ * By group and label, of one group or of all: what imputing was given, and what was decided here since. The groups that
+ * it was decided of may have been others.
+ */
+function decisionsOf({ state }: Grouping, { name, groups }: Evidence, only?: Group) {
+  const corrections = new Map<string, Map<string, Correction>>();
+  const decide = (group: string, label: string, correction: Correction) =>
+    corrections.set(group, (corrections.get(group) ?? new Map()).set(label, correction));
+  for (const group of only ? [only] : groups.values())
+    for (const { label, instances, pinned } of group.labels)
+      if (pinned) decide(group.name, label, { instances, decided: null });
+  let misfits = 0;
+  const wanted = 'select * from corrections where source = ?';
+  const rows = only
+    ? state?.database.all<Row>(`${wanted} and member_of = ?`, name, only.name)
+    : state?.database.all<Row>(wanted, name);
+  for (const row of rows ?? []) {
+    const group = groups.get(row.member_of);
+    const members = new Set(group?.members);
+    const instances = JSON.parse(row.instances) as string[];
+    const fits =
+      group?.labels.some(({ label }) => label === row.label) && instances.every((id) => members.has(id));
+    if (fits) decide(row.member_of, row.label, { instances, decided: row.decided });
+    else misfits++;
+  }
+  return { corrections, misfits };
+}
 
-function listGroups(grouping: Grouping, { name, ordered }: Evidence, query: GroupsQuery): GroupPage {
+function listGroups(grouping: Grouping, source: Evidence, query: GroupsQuery): GroupPage {
   const { search = '', show = 'all', offset = 0, limit = 50 } = query;
-  const corrected = new Map<string, number>();
-  for (const { member_of: group } of correctionsOf(grouping, name))
-    corrected.set(group, (corrected.get(group) ?? 0) + 1);
-  const isDone = (group: Group) => (corrected.get(group.name) ?? 0) >= group.labels.length;
+  const { corrections } = decisionsOf(grouping, source);
+  const correctedOf = (group: Group) => corrections.get(group.name)?.size ?? 0;
+  const isDone = (group: Group) => correctedOf(group) >= group.labels.length;
   const wanted = search.toLowerCase();
-  const found = ordered.filter(
+  const found = source.ordered.filter(
     (group) =>
       group.name.toLowerCase().includes(wanted) && (show === 'all' || isDone(group) === (show === 'done')),
   );
@@ -191,22 +216,14 @@ function listGroups(grouping: Grouping, { name, ordered }: Evidence, query: Grou
       group: group.name,
       instances: group.members.length,
       labels: group.labels.length,
-      corrected: corrected.get(group.name) ?? 0,
+      corrected: correctedOf(group),
       margin: group.margin,
     })),
   };
 }
 
 async function describeGroup(grouping: Grouping, source: Evidence, group: Group): Promise<GroupDetail> {
-  const corrections = new Map(
-    (
-      grouping.state?.database.all<Row>(
-        'select * from corrections where source = ? and member_of = ?',
-        source.name,
-        group.name,
-      ) ?? []
-    ).map((row) => [row.label, row]),
-  );
+  const corrections = decisionsOf(grouping, source, group).corrections.get(group.name);
   const names = await nameLabels(
     grouping,
     group.labels.map(({ label }) => label),
@@ -214,12 +231,10 @@ async function describeGroup(grouping: Grouping, source: Evidence, group: Group)
   return {
     group: group.name,
     instances: group.members.map((id) => ({ id, text: source.textOf(id) })),
-    labels: group.labels.map(({ label, instances, similarities = [], margin = null }) => {
-      const row = corrections.get(label);
-      const correction = row
-        ? { instances: JSON.parse(row.instances) as string[], decided: row.decided }
-        : null;
-      return { label, name: names[label] ?? label, instances, similarities, margin, correction };
+    labels: group.labels.map(({ label, instances, similarities = [], margin = null, drawn = false }) => {
+      const correction = corrections?.get(label) ?? null;
+      const name = Object.hasOwn(names, label) ? names[label] : label;
+      return { label, name, instances, similarities, margin, drawn, correction };
     }),
   };
 }

@@ -8,7 +8,12 @@ export const SourceList = Type.Object({
       name: Type.String(),
       groups: Type.Integer(),
       pairs: Type.Integer({ description: 'Groups and labels that were decided.' }),
+      missing: Type.Integer({ description: 'Labels of groups that the evidence says nothing about.' }),
       corrected: Type.Integer({ description: 'Pairs that people accepted or put right.' }),
+      misfits: Type.Integer({
+        description:
+          'Corrections kept under this name that are of other groups, members or labels: left alone.',
+      }),
     }),
   ),
 });
@@ -49,7 +54,9 @@ export type GroupPage = Static<typeof GroupPage>;
 
 export const Correction = Type.Object({
   instances: Type.Array(Type.String(), { description: 'Members that have the label; none if no one has.' }),
-  decided: Type.String({ format: 'date-time' }),
+  decided: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'null: imputing was given it already.',
+  }),
 });
 export type Correction = Static<typeof Correction>;
 export const CorrectionBody = Type.Object({ instances: Correction.properties.instances }, strict);
@@ -65,6 +72,7 @@ export const GroupDetail = Type.Object({
       margin: Type.Union([Type.Number(), Type.Null()], {
         description: 'How far they are ahead of the others; null where every member got it.',
       }),
+      drawn: Type.Boolean({ description: 'Whether they were drawn, the likelier the oftener.' }),
       correction: Type.Union([Correction, Type.Null()]),
     }),
   ),
