@@ -82,6 +82,13 @@ export function registerData(program: Command): void {
         .choices(merges)
         .default('list'),
     );
+  group.addHelpText(
+    'after',
+    `
+Examples:
+  umbel data group --input titles.csv --columns text=title,labels=subjects --random 10 --out grouped
+  umbel data group --input titles.jsonl --depth 8 --merge set --out clusters`,
+  );
   withOutputFlags(group).action(verb(groupFile));
 }
 

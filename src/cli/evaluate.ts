@@ -17,7 +17,7 @@ import {
   rowMetrics,
 } from '../judge/evaluate.ts';
 import type { Classifier } from '../learn/classifier.ts';
-import type { Pattern, Ranking } from '../math/csr.ts';
+import { nnz, type Pattern, type Ranking } from '../math/csr.ts';
 import { loadModel } from '../store/folder.ts';
 import { type BlendFlags, loadBlended, withBlendFlags } from './blend.ts';
 import { checkFiles } from './files.ts';
@@ -159,6 +159,11 @@ async function readTest(classifier: Classifier, file: string, reading: ReturnTyp
     classifier.checkDeclared(samples.width);
     const dataset = await collect(samples);
     if (dataset.rows === 0) throw badInput('file must hold at least one sample');
+    if (nnz(dataset.labels) === 0)
+      throw badInput('samples must have labels to be compared with', {
+        value: `none in ${dataset.rows}`,
+        hint: 'of a table, --columns labels=NAME says which column they are in',
+      });
     return dataset;
   } catch (error) {
     throw locate(error, { file });

@@ -13,8 +13,7 @@ export function checkFiles({ read, written }: { read: Files; written: Files }): 
     for (const path of paths ? [paths, ...paths.split(',')] : []) taken.set(truePath(path), flag);
   for (const [flag, path] of Object.entries(written)) {
     if (path === undefined) continue;
-    if (path === '' || statSync(path, { throwIfNoEntry: false })?.isDirectory())
-      throw badUsage(`${flag} must be a file`, { value: path });
+    if (path === '' || isFolder(flag, path)) throw badUsage(`${flag} must be a file`, { value: path });
     const other = taken.get(truePath(path));
     if (other !== undefined)
       throw badUsage(`${flag} must be another file than ${other}`, {
@@ -22,6 +21,15 @@ export function checkFiles({ read, written }: { read: Files; written: Files }): 
         hint: 'what it holds would be lost',
       });
     taken.set(truePath(path), flag);
+  }
+}
+
+function isFolder(flag: string, path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOTDIR') return false;
+    throw badUsage(`${flag} must be in a folder, not in a file`, { value: path });
   }
 }
 

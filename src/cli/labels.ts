@@ -26,7 +26,14 @@ export function registerLabels(program: Command): void {
     .description('labels by frequency in the training data')
     .requiredOption('--model <folder>', 'a trained model')
     .option('--search <text>', 'only labels whose name or id contains this')
-    .option('--top <n>', 'how many to show', positiveInteger('top'), 20);
+    .option('--top <n>', 'how many to show', positiveInteger('top'), 20)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  umbel labels list --model model
+  umbel labels list --model model --search music --top 50`,
+    );
   withCommonFlags(list).action(verb(listLabels));
   const map = labels
     .command('map')

@@ -129,7 +129,11 @@ async function* standardInput(signal: AbortSignal): AsyncGenerator<Sample[]> {
   const size = process.stdin.isTTY ? 1 : batchRows;
   if (process.stdin.isTTY) process.stderr.write('Type a text and press Enter; Ctrl-D ends.\n');
   let batch: Sample[] = [];
-  for await (const text of createInterface({ input: process.stdin, signal })) {
+  let isFirst = true;
+  for await (const line of createInterface({ input: process.stdin, signal })) {
+    // As files do, texts may come with a mark of their encoding.
+    const text = isFirst ? line.replace(/^\ufeff/, '') : line;
+    isFirst = false;
     batch.push({ text, labels: [] });
     if (batch.length < size) continue;
     yield batch;

@@ -11,6 +11,7 @@ import {
   optionFlags,
   positiveInteger,
   type ReadFlags,
+  refuseAlone,
   type Terminal,
   verb,
   withFormatFlags,
@@ -23,6 +24,7 @@ interface ServeFlags extends CommonFlags, ReadFlags {
   state?: string;
   data: string[];
   groups: string[];
+  groupColumns?: string;
   labels?: string;
   port: number;
   host: string;
@@ -49,6 +51,10 @@ export function registerServe(program: Command): void {
       'what EAGLE decided, as name=INSTANCES,GROUPS,EVIDENCE: files of umbel impute; repeatable',
       collect,
       [],
+    )
+    .option(
+      '--group-columns <map>',
+      'columns of those instances, where umbel did not write them: id=1,text=2',
     )
     .option('--port <n>', 'port to listen at; 0 for any that is free', portNumber, 8080)
     .option('--host <address>', 'address to listen at; 0.0.0.0 for all', '127.0.0.1')
@@ -99,6 +105,9 @@ async function serve(terminal: Terminal, flags: ServeFlags) {
   });
   if (models.length + data.length === 0 && flags.state === undefined)
     throw badUsage('--model must be given', { hint: 'the folder given to train --out' });
+  refuseAlone(flags, '--groups', flags.groups.length > 0 ? [] : ['groupColumns']);
+  const groups = flags.groups.map((text) => ({ ...parseGroups(text), columns: flags.groupColumns }));
+  refuseSameNames('groups', groups);
   refuseSameNames('models', models);
   refuseSameNames('data', data);
   const { startServer } = await import('../server/app.ts');
@@ -107,7 +116,7 @@ async function serve(terminal: Terminal, flags: ServeFlags) {
     state: flags.state,
     data,
     labels: flags.labels,
-    groups: flags.groups.map((text) => ({ ...parseGroups(text), ...reading(flags) })),
+    groups,
     host,
     port,
     threads,
@@ -158,10 +167,14 @@ function parseNamed(text: string): { name: string; place: string } {
 }
 
 function parseGroups(text: string) {
-  const [, name, files] = /^([\w.-]+)=(.+)$/.exec(text) ?? [];
+  const [, name, files] = /^([^=]+)=(.+)$/.exec(text) ?? [];
   const [instances, groups, evidence, more] = (files ?? '').split(',');
-  if (evidence && more === undefined) return { name, instances, groups, evidence };
-  throw badUsage('--groups must have the form name=INSTANCES,GROUPS,EVIDENCE', { value: text });
+  if (!evidence || more !== undefined)
+    throw badUsage('--groups must have the form name=INSTANCES,GROUPS,EVIDENCE', { value: text });
+  if (/^[\w.-]+$/.test(name)) return { name, instances, groups, evidence };
+  throw badUsage('the name of groups must be of letters, digits, dots, dashes and underscores', {
+    value: name,
+  });
 }
 
 const reading = ({ format, columns, labelDelimiter }: ReadFlags) => ({ format, columns, labelDelimiter });

@@ -9,7 +9,7 @@ import { type GroupedRows, readGrouped } from '../data/grouped.ts';
 import { readIdList } from '../data/labels.ts';
 import { UmbelError } from '../errors.ts';
 import { allOptions, Classifier } from '../learn/classifier.ts';
-import { imputeMethods, imputeSet } from '../learn/impute/impute.ts';
+import { imputeMethods, imputeOptions, imputeSet } from '../learn/impute/impute.ts';
 import type { Estimate } from '../learn/learner.ts';
 import { defaultLearner, findLearner, learnerNames } from '../learn/registry.ts';
 import type { Option } from '../options.ts';
@@ -84,7 +84,7 @@ export function registerTrain(program: Command): void {
 
   program
     .command('options')
-    .argument('[learner]', 'one of the learners', defaultLearner)
+    .argument('[learner]', `one of ${learnerNames.join(', ')}; or impute`, defaultLearner)
     .description('list the options of a learner and of the text vectoriser, for train --set')
     .option('--json', 'print one machine-readable object on stdout')
     .action(verb(listOptions));
@@ -215,8 +215,9 @@ function checkRoom({ memory, disk, remark }: Estimate, { note }: Terminal): void
 }
 
 async function listOptions(terminal: Terminal, _flags: CommonFlags, learnerName: string) {
-  const learner = await findLearner(learnerName);
-  const options = allOptions(learner);
+  const isImputing = learnerName === 'impute';
+  const learner = isImputing ? imputeStep : await findLearner(learnerName);
+  const options = isImputing ? imputeOptions : allOptions(await findLearner(learnerName));
   const rows = Object.entries(options).map(([name, option]) => [
     color.bold(name),
     String(option.default),
@@ -225,6 +226,12 @@ async function listOptions(terminal: Terminal, _flags: CommonFlags, learnerName:
   terminal.say(`${learner.name}: ${learner.summary}\n\n${table(['option', 'default', 'meaning'], rows)}`);
   return { learner: learner.name, options };
 }
+
+/** Not a learner, but a step before any, with options of its own. */
+const imputeStep = {
+  name: 'impute',
+  summary: 'labels of groups become labels of their members (train --set impute.rounds=2)',
+};
 
 function range(option: Option): string {
   if (option.kind === 'choice') return ` (${option.choices.join(' | ')})`;

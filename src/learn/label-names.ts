@@ -15,16 +15,16 @@ export async function nameFeatures(
   vectoriser: Vectoriser | undefined,
   running: Running,
 ): Promise<Csr | undefined> {
-  const names = Array.from(vocabulary, nameOf);
+  const names = Array.from(vocabulary, (label) => [calledBy(label), ...(label.altNames ?? [])].join(' '));
   if (vectoriser) return vectoriser.transform(names, running);
   return features?.sparse && featureNames ? namedColumns(names, featureNames) : undefined;
 }
 
-/** An id is a name where it is made of words: of letters, that is, and no address. */
-function nameOf({ id, name, altNames = [] }: Label): string {
-  if (name) return [name, ...altNames].join(' ');
+/** An id is a name where it is made of words: of letters, that is, and no address. Empty where there is none. */
+export const calledBy = ({ id, name }: Label): string => {
+  if (name?.trim()) return name;
   return /\d|:\/\//.test(id) ? '' : id;
-}
+};
 
 /** Of each text, the columns that its words are the names of. */
 function namedColumns(texts: string[], featureNames: string[]): Csr {

@@ -92,7 +92,8 @@ export async function checkTarget(folder: string): Promise<void> {
   }
   const found = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return [];
-    throw new UmbelError('usage', 'model folder must be a folder', { file: folder, value: error.code });
+    const value = error.code === 'ENOTDIR' ? 'a file' : error.code;
+    throw new UmbelError('usage', 'model folder must be a folder', { file: folder, value });
   });
   if (found.length > 0 && !found.includes(manifestName)) {
     throw new UmbelError('usage', 'model folder must be new, empty or an earlier model', { file: folder });

@@ -101,6 +101,31 @@ describe('groups', () => {
     expect(await names('open')).not.toContain('g5');
   });
 
+  it('are not thought unclear because of what was drawn, and may carry labels of any name', async () => {
+    const at = (name: string) => join(house.folder, name);
+    await writeFile(at('few.jsonl'), '{"id":"a","text":"x"}\n{"id":"b","text":"y"}\n');
+    await writeFile(
+      at('odd.jsonl'),
+      '{"group":"g","instances":["a","b"],"labels":["constructor","often"]}\n{"group":"h","instances":["a"],"labels":["often"]}\n',
+    );
+    const record = (label: string, rest: object) =>
+      `${JSON.stringify({ group: 'g', label, instances: ['a'], similarities: [0.5], ...rest })}\n`;
+    const lines = [record('constructor', { margin: 0.4 }), record('often', { margin: -2, drawn: true })];
+    await writeFile(at('odd-why.jsonl'), lines.join(''));
+    const odd = {
+      name: 'odd',
+      instances: at('few.jsonl'),
+      groups: at('odd.jsonl'),
+      evidence: at('odd-why.jsonl'),
+    };
+    const { client } = await house.start({}, { groups: [odd] });
+    expect((await client.groups('odd', {})).groups[0]).toMatchObject({ group: 'g', margin: 0.4 });
+    expect((await client.group('odd', 'g')).labels).toMatchObject([
+      { name: 'constructor', drawn: false },
+      { name: 'often', drawn: true },
+    ]);
+  });
+
   it('keep what imputing was given as corrected, and leave alone what fits other groups', async () => {
     const at = (name: string) => join(house.folder, name);
     const lines = (await readFile(files.evidence, 'utf8')).trim().split('\n');

@@ -1,29 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import { CsrBuilder } from '../../math/csr.ts';
-import { choiceOf } from './assignment.ts';
+import { choiceOf, scoreOffsets } from './assignment.ts';
 import { compete } from './compete.ts';
 
 /**
  * One group of three members and as many labels as there are rows of margins; a second group of one member carries those
- * labels that are known from elsewhere.
+ * labels that are known from elsewhere. The member `named`, if any, was named for a further label.
  */
-function placesOf(margins: number[][], counts: number[], elsewhere: number[]): number[][] {
+function placesOf(margins: number[][], counts: number[], elsewhere: number[], named?: number): number[][] {
   const members = new CsrBuilder('binary');
   members.add([0, 1, 2]);
   members.add([3]);
+  if (named !== undefined) members.add([named]);
   const labels = new CsrBuilder('values');
   labels.add([...margins.keys()], counts);
   labels.add(
     elsewhere,
     elsewhere.map(() => 1),
   );
-  const groups = { members: members.pattern(4), labels: labels.csr(margins.length) };
-  const offsets = Uint32Array.from([
-    ...margins.map((_, i) => 3 * i),
-    ...elsewhere.map((_, i) => 3 * margins.length + i),
-    3 * margins.length + elsewhere.length,
-  ]);
-  const values = Float32Array.from([...margins.flat(), ...elsewhere.map(() => 0)]);
+  if (named !== undefined) labels.add([margins.length], [1]);
+  const groups = {
+    members: members.pattern(4),
+    labels: labels.csr(margins.length + 1),
+    pinned: named === undefined ? 0 : 1,
+  };
+  const offsets = scoreOffsets(groups.members, groups.labels);
+  const values = new Float32Array(offsets[offsets.length - 1]);
+  values.set(margins.flat());
   const assigned = compete(groups, { offsets, values });
   return margins.map((_, pair) => choiceOf(assigned, pair).places);
 }
@@ -66,6 +69,21 @@ describe('labels that compete', () => {
       [0, 1, 2],
     );
     expect(places).toEqual([[0, 1], [2], [0]]);
+  });
+
+  it('do not give way to a member that someone named for another label, nor go there where nothing is known', () => {
+    const margins = [
+      [1, 0.5, 0.4],
+      [0, 0, 0],
+    ];
+    expect(placesOf(margins, [1, 1], [0])).toEqual([[0], [2, 1]]);
+    expect(placesOf(margins, [1, 1], [0], 2)).toEqual([[0], [1]]);
+    const held = [
+      [1, 0.5, 0.4],
+      [1, 0.5, 0.4],
+    ];
+    expect(placesOf(held, [1, 2], [0, 1])).toEqual([[2], [0, 1]]);
+    expect(placesOf(held, [1, 2], [0, 1], 2)).toEqual([[0], [0, 1]]);
   });
 
   it('stay where giving way would cost too much', () => {

@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { type Groups, groupRows } from '../../data/group.ts';
+import { countLabels, type Groups, groupRows } from '../../data/group.ts';
 import type { GroupedRows } from '../../data/grouped.ts';
 import { datasetOf } from '../../data/plain-samples.ts';
 import { Skipped } from '../../data/skipped.ts';
+import { Vocabulary } from '../../data/vocabulary.ts';
 import { CsrBuilder, rowIndices } from '../../math/csr.ts';
 import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
 import { Classifier } from '../classifier.ts';
 import { findLearner } from '../registry.ts';
+import { pinGroups } from './corrections.ts';
 import { evidenceOf } from './evidence.ts';
 import { type ImputeOptions, imputeMethods, imputeOptions, imputeSet } from './impute.ts';
 
@@ -95,6 +97,44 @@ describe('imputing a data set', () => {
     expect(records.length).toBe(10);
   });
 
+  it('takes numbers of labels as counts if they were counts, even where the last such pair is corrected', () => {
+    const { groups } = pets();
+    const { labels } = groups;
+    // The first group names its first label twice.
+    const twice = {
+      ...groups,
+      labels: { ...labels, values: labels.values.map((_, i) => (i === 0 ? 2 : 1)) },
+    };
+    expect([groups, twice].map(countLabels)).toEqual([false, true]);
+    const pinned = pinGroups(twice, [{ group: 0, label: 0, rows: [0, 1] }]);
+    expect(pinned.labels.values.every((count) => count === 1)).toBe(true);
+    expect(countLabels(pinned)).toBe(true);
+  });
+
+  it('makes rows of sparse and dense parts as long as others', async () => {
+    // The second member has the label's word and nothing else; the first half of it, and a dense part like the label's.
+    const sparse = new CsrBuilder('values');
+    for (const row of [[0, 1], [0], [0], [2]]) sparse.add(row, new Float32Array(row.length).fill(1));
+    const dense = { rows: 4, cols: 1, values: Float32Array.of(1, 0, 0, 0) };
+    const [members, labels] = [new CsrBuilder('binary'), new CsrBuilder('binary')];
+    for (const row of [
+      [0, 1],
+      [2, 3],
+    ])
+      members.add(row);
+    for (const row of [[0], [], [0], []]) labels.add(row);
+    const set = {
+      rows: 4,
+      labels: labels.pattern(1),
+      vocabulary: Vocabulary.numbered(1),
+      features: { sparse: sparse.csr(3), dense },
+    };
+    const groups = groupRows(members.pattern(4), set.labels, 'list');
+    const o = parseOptions(imputeOptions, { method: 'eagle-0' });
+    const { assignment } = await imputeSet(set, { groups }, o, context);
+    for (const score of assignment?.scores.values ?? [2]) expect(score).toBeLessThanOrEqual(1 + 1e-6);
+  });
+
   it('drops instances without labels when asked to', async () => {
     const { groups } = pets();
     const corrections = [
@@ -102,8 +142,9 @@ describe('imputing a data set', () => {
       { group: 0, label: 1, rows: [1] },
     ];
     const { set, kept } = await imputed({ groups, corrections }, { dropUnlabelled: true });
-    expect(set.rows).toBe(kept?.length);
     expect(kept).not.toContain(0);
+    const rows = [set.rows, set.labels.rows, set.features.sparse?.rows];
+    expect(rows).toEqual(new Array(3).fill(kept?.length));
   });
 
   it.each(['one-vs-rest', 'tree', 'prime-lite'])('comes before a learner: %s', async (learner) => {

@@ -4,7 +4,16 @@ import type { GroupedRows } from '../../data/grouped.ts';
 import { Vocabulary } from '../../data/vocabulary.ts';
 import { Arena, createMemory } from '../../kernels/memory.ts';
 import { loadKernels } from '../../kernels/wasm.ts';
-import { type Csr, CsrBuilder, nnz, type Pattern, rowIndices, selectRows, unitRows } from '../../math/csr.ts';
+import {
+  type Csr,
+  CsrBuilder,
+  columnCounts,
+  nnz,
+  type Pattern,
+  rowIndices,
+  selectRows,
+  unitRows,
+} from '../../math/csr.ts';
 import { Random } from '../../math/random.ts';
 import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
@@ -62,6 +71,35 @@ async function imputed(sparse: Csr, labels: Pattern, options: Partial<ImputeOpti
   });
 }
 
+/** Groups of eight, some of whose pairs are corrected: which share of the others is right, with corrections or without. */
+function correcting(seed: number) {
+  const { sparse, labels } = words(seed === 1 ? 1200 : 400, seed);
+  const groups = groupRows(randomGroups(labels.rows, 8, 1), labels, 'list');
+  const set = { rows: labels.rows, labels, vocabulary: Vocabulary.numbered(80), features: { sparse } };
+  const rightWith = async (isCorrected: (group: number, label: number) => boolean, given: boolean) => {
+    const truth = (group: number, label: number) =>
+      [...rowIndices(groups.members, group)].filter((row) => rowIndices(labels, row).includes(label));
+    const pairs = groups.names.flatMap((_, group) =>
+      Array.from(rowIndices(groups.labels, group), (label) => ({ group, label, rows: truth(group, label) })),
+    );
+    const corrections = pairs.filter(({ group, label }) => isCorrected(group, label));
+    const o = parseOptions(imputeOptions, { method: 'eagle-plus' });
+    const grouped: GroupedRows = { groups, corrections: given ? corrections : [] };
+    const { labels: found } = await imputeSet(set, grouped, o, context);
+    let [right, all] = [0, 0];
+    for (const { group, label, rows } of pairs) {
+      if (isCorrected(group, label)) continue;
+      const got = [...rowIndices(groups.members, group)].filter((row) =>
+        rowIndices(found, row).includes(label),
+      );
+      right += got.filter((row) => rows.includes(row)).length;
+      all += got.length;
+    }
+    return right / all;
+  };
+  return { set, groups, rightWith };
+}
+
 describe('eagle-plus', () => {
   it('gains by what the paper has not, and by classifiers', async () => {
     const { sparse, labels } = words(1200, 1);
@@ -105,32 +143,38 @@ describe('eagle-plus', () => {
   });
 
   it('learns from what people put right, also about labels that they left alone', async () => {
-    const { sparse, labels } = words(1200, 1);
-    const groups = groupRows(randomGroups(labels.rows, 8, 1), labels, 'list');
-    const isLeftAlone = (label: number) => label % 2 === 1;
-    const corrections = Array.from(groups.names.keys()).flatMap((group) =>
-      Array.from(rowIndices(groups.labels, group))
-        .filter((label) => !isLeftAlone(label))
-        .map((label) => ({
-          group,
-          label,
-          rows: [...rowIndices(groups.members, group)].filter((row) =>
-            rowIndices(labels, row).includes(label),
-          ),
-        })),
-    );
-    const only = (m: Pattern) => {
-      const left = new CsrBuilder('binary');
-      for (let row = 0; row < m.rows; row++) left.add(rowIndices(m, row).filter(isLeftAlone));
-      return left.pattern(m.cols);
-    };
-    const set = { rows: labels.rows, labels, vocabulary: Vocabulary.numbered(80), features: { sparse } };
-    const o = parseOptions(imputeOptions, { method: 'eagle-plus' });
-    const rightWith = async (rows: GroupedRows) => {
-      const { labels: found } = await imputeSet(set, rows, o, context);
-      return share(only(found), only(labels));
-    };
-    expect(await rightWith({ groups, corrections })).toBeGreaterThan((await rightWith({ groups })) + 0.1);
+    const { rightWith } = correcting(1);
+    const isCorrected = (_: number, label: number) => label % 2 === 0;
+    expect(await rightWith(isCorrected, true)).toBeGreaterThan((await rightWith(isCorrected, false)) + 0.1);
+  });
+
+  it('leaves members their other labels, however many of their labels are put right', async () => {
+    const { rightWith } = correcting(4);
+    for (const share of [0.3, 0.7]) {
+      const random = new Random('corrected', share);
+      const drawn = Array.from({ length: 50 * 80 }, () => random.uniform() < share);
+      const isCorrected = (group: number, label: number) => drawn[80 * group + label];
+      expect(await rightWith(isCorrected, true)).toBeGreaterThan(
+        (await rightWith(isCorrected, false)) + 0.05,
+      );
+    }
+  });
+
+  it('draws members of labels that more samples carry than there are features, unless told not to', async () => {
+    const { sparse, labels } = words(400, 9);
+    // Of thirty features only common words are left, which tell next to nothing.
+    const few = new CsrBuilder('values');
+    for (let row = 0; row < sparse.rows; row++) {
+      const columns = rowIndices(sparse, row).filter((column) => column < 30);
+      few.add(columns, new Float32Array(columns.length).fill(1));
+    }
+    const found = await imputed(few.csr(30), labels, { method: 'eagle-plus' });
+    const frequent = columnCounts(labels).filter((count) => count > 30).length;
+    expect(found.assignment?.drawn?.size).toBe(frequent);
+    expect(found.reasons.join()).toContain(`more samples carry than there are features: ${frequent};`);
+    const still = await imputed(few.csr(30), labels, { method: 'eagle-plus', draw: false });
+    expect(still.assignment?.drawn).toBeUndefined();
+    expect(still.labels).not.toEqual(found.labels);
   });
 
   it('lets other labels of a row count less where members of a group are alike', () => {
@@ -158,6 +202,24 @@ describe('auto', () => {
     expect(method).toBe('eagle-plus');
     expect(reasons[0]).toMatch(/differ (9\d|10\d)% as much/);
     expect(reasons.at(-1)).toBe('so eagle-plus');
+  });
+
+  it('judges by the groups as they came, whatever is corrected, and not at all where everything is', async () => {
+    const { set, groups } = correcting(1);
+    const { members, labels } = groups;
+    const pairs = groups.names.flatMap((_, group) =>
+      Array.from(rowIndices(labels, group), (label) => ({
+        group,
+        label,
+        rows: [rowIndices(members, group)[0]],
+      })),
+    );
+    const o = parseOptions(imputeOptions, { method: 'auto', rounds: 1 });
+    const reasonsWith = async (corrections: typeof pairs) =>
+      (await imputeSet(set, { groups, corrections }, o, context)).reasons;
+    const plain = await reasonsWith([]);
+    expect(await reasonsWith(pairs.slice(0, 40))).toEqual(plain);
+    expect(await reasonsWith(pairs)).toEqual([expect.stringContaining('nothing is left to be decided')]);
   });
 
   it('wins nothing by naming one label throughout', async () => {

@@ -60,8 +60,11 @@ describe.runIf(runtime)('the prime learner', () => {
     });
   });
 
-  it('refuses labels of which none has a name', async () => {
-    await expect(train(planted(20, (id) => ({ id })))).rejects.toThrow('labels must have names');
+  it('refuses labels of which none has a name, nor an id that is one', async () => {
+    const numbered = planted(20, (_, i) => ({ id: `p${i}` }));
+    await expect(train(numbered)).rejects.toThrow('labels must have names, or ids that are words');
+    const words = planted(20, (id) => ({ id }));
+    expect((await train(words, { epochs: 1 })).vocabulary.size).toBe(10);
   });
 
   it('suggests labels without samples where it is told to', async () => {

@@ -6,6 +6,7 @@ import type { Task } from '../../kernels/pool.ts';
 import { columnCounts } from '../../math/csr.ts';
 import { trainOnThread } from '../epochs.ts';
 import { fingerprint } from '../fingerprint.ts';
+import { calledBy } from '../label-names.ts';
 import type { Estimate, Learner } from '../learner.ts';
 import { loadPrime, openPrime } from './model.ts';
 import { freeVectorCount, options, type Settings } from './options.ts';
@@ -16,9 +17,9 @@ const sampleSize = 256;
 
 /** By label; null where there is no name. */
 function labelTexts(vocabulary: Vocabulary): (string | null)[] {
-  const texts = Array.from(vocabulary, ({ name }) => (name?.trim() ? name : null));
+  const texts = Array.from(vocabulary, (label) => calledBy(label) || null);
   if (texts.every((text) => text === null))
-    throw badInput('labels must have names: this learner reads them', {
+    throw badInput('labels must have names, or ids that are words: this learner reads them', {
       hint: 'give them with --labels FILE (ids and names), or use another learner',
     });
   return texts;
