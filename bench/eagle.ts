@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type * as grouping from '../src/data/group.ts';
 import type * as imputing from '../src/learn/impute/impute.ts';
+import type * as plus from '../src/learn/impute/plus.ts';
 import type * as registry from '../src/learn/registry.ts';
 import type * as csr from '../src/math/csr.ts';
 import type * as options from '../src/options.ts';
@@ -28,7 +29,7 @@ const { positionals, values: flags } = parseArgs({
     seeds: { type: 'string', default: '1,2,3' },
     /** What is varied, where it is not the usual: sizes g, or noises s. */
     groups: { type: 'string' },
-    /** With options where they are not the usual: eagle-plus:rounds=1. */
+    /** With options that are not the usual, or an ingredient left out: eagle-plus:rounds=1, eagle-plus:without=centring. */
     methods: { type: 'string', default: usualMethods.join(',') },
     /** Of the file that is written, where it is not the experiment. */
     name: { type: 'string' },
@@ -45,7 +46,9 @@ const [{ clusteredGroups, groupRows, randomGroups }, { chooseFor, impute, impute
     built<typeof imputing>('learn/impute/impute.js'),
     built<typeof registry>('learn/registry.js'),
   ]);
-const [{ parseOptions }, { nnz, rowIndices }] = await Promise.all([
+type Ingredient = (typeof plus.ingredients)[number];
+const [{ ingredients }, { parseOptions }, { nnz, rowIndices }] = await Promise.all([
+  built<typeof plus>('learn/impute/plus.js'),
   built<typeof options>('options.js'),
   built<typeof csr>('math/csr.js'),
 ]);
@@ -106,7 +109,7 @@ function precisionOf(given: csr.Pattern, truth: csr.Pattern): number {
   return right / nnz(given);
 }
 
-function optionsOf(method: string): Record<string, string> {
+function optionsOf(method: string): Record<string, string | undefined> {
   const [name, ...settings] = method.split(':');
   return { method: name, ...Object.fromEntries(settings.map((setting) => setting.split('='))) };
 }
@@ -119,7 +122,10 @@ async function compare(set: RealSet, members: csr.Pattern, oracle: Figures, seed
   for (const method of methods) {
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
-    const o = parseOptions(imputeOptions, optionsOf(method));
+    const { without, ...given } = optionsOf(method);
+    if (without !== undefined && !ingredients.includes(without as Ingredient))
+      throw new Error(`without must be one of ${ingredients.join(', ')}`);
+    const o = { ...parseOptions(imputeOptions, given), without: without as Ingredient | undefined };
     if (method === 'auto') {
       const { method: chosen } = await chooseFor(set.train, groups, o, context);
       const known = found.get(chosen);
@@ -225,8 +231,8 @@ async function keepRows(set: string, measured: EagleRow[]): Promise<void> {
     `${file}.json`,
     `${JSON.stringify({ machine: machine(), learner, threads, rows }, null, 2)}\n`,
   );
-  if (rows.some((row) => row.set === set && row.groups !== 'none'))
-    await writeFile(`${file}-${set}.svg`, lostPlot(set, rows));
+  const kinds = new Set(rows.flatMap((row) => (row.set === set && row.groups !== 'none' ? row.groups : [])));
+  if (kinds.size > 1) await writeFile(`${file}-${set}.svg`, lostPlot(set, rows));
 }
 
 for (const name of flags.sets.split(',')) {

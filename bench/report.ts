@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EagleRow } from './eagle.ts';
 import type { Mean } from './figures.ts';
-import { eagleSection, eagleTables } from './report-eagle.ts';
+import { eagleSection, eagleTables, partsSection } from './report-eagle.ts';
 import {
   type BagResults,
   bagSection,
@@ -126,6 +126,7 @@ export function measured(results: string): string {
   const [bags, steps] = [read<BagResults>('miml'), read<StepResults>('nn')];
   const served = read<ServeResults>('serve');
   const [prime, search] = [read<PrimeResults>('prime'), read<SearchResults>('search')];
+  const parts = read<{ rows: EagleRow[] }>('eagle-parts');
   const eagles = eagleTables.map(({ name, ...table }) => {
     const found = read<{ rows: EagleRow[] }>(`eagle-${name}`);
     return found && eagleSection(found.rows, table);
@@ -135,6 +136,7 @@ export function measured(results: string): string {
     growth && growthSection(growth),
     ...overlaps,
     ...eagles,
+    parts && partsSection(parts.rows),
     gmvae && gmvaeSection(gmvae),
     bags && bagSection(bags),
     steps && stepSection(steps),

@@ -16,7 +16,7 @@ import { chooseMethod, isOpen } from './auto.ts';
 import { checkGroups, pinGroups } from './corrections.ts';
 import { assignNearest } from './grlr.ts';
 import { usefulNames } from './names.ts';
-import { assignPlus } from './plus.ts';
+import { assignPlus, type PlusOptions } from './plus.ts';
 
 /** Those that `auto` chooses from; it prefers the first of equals. */
 const fixedMethods = ['eagle-plus', 'eagle', 'eagle-0', 'baseline'] as const;
@@ -149,6 +149,8 @@ export async function imputeDataset(
 }
 
 type Known = Pick<TrainingSet, 'features' | 'nameFeatures'>;
+/** Benchmarks may leave an ingredient out. */
+type Ablation = Pick<PlusOptions, 'without'>;
 
 /** Rows of length one; where they have a sparse and a dense part, both weigh alike. */
 function unitJoined(features: Features): Csr {
@@ -160,7 +162,7 @@ function unitJoined(features: Features): Csr {
 export async function impute(
   known: Known,
   groups: GroupParts,
-  o: ImputeOptions,
+  o: ImputeOptions & Ablation,
   context: Context,
 ): Promise<Imputed> {
   const x = unitJoined(known.features);

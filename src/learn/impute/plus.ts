@@ -4,7 +4,7 @@
 import { askedGroups, type GroupParts } from '../../data/group.ts';
 import { type Csr, CsrBuilder, columnCounts, nnz, rowIndices, rowValues, unitRows } from '../../math/csr.ts';
 import type { Context } from '../../progress.ts';
-import type { Assignment, Scores } from './assignment.ts';
+import { type Assignment, chooseBest, type Scores } from './assignment.ts';
 import { compete } from './compete.ts';
 import { drawFrequent } from './draw.ts';
 import { assignNearest } from './grlr.ts';
@@ -13,6 +13,9 @@ import { withinShare } from './mixed.ts';
 import { firstPairs, type Names, withNames } from './names.ts';
 import { refine } from './refine.ts';
 
+/** What can be left out to see what it brings, beside rounds, names and draws. */
+export const ingredients = ['rarity', 'centring', 'other labels', 'mean of rounds', 'competition'] as const;
+
 export interface PlusOptions {
   /** Rounds of classifiers at most. */
   rounds: number;
@@ -20,6 +23,8 @@ export interface PlusOptions {
   draw: boolean;
   /** Examples of labels. */
   names?: Names;
+  /** For benchmarks. */
+  without?: (typeof ingredients)[number];
 }
 
 const start = { iterations: 0, step: 0, centre: true, weightByCount: true, assign: 'top-r' } as const;
@@ -31,20 +36,22 @@ const sharpness = { similarities: 60, margins: 5 };
 export async function assignPlus(
   x: Csr,
   given: GroupParts,
-  { rounds, draw, names }: PlusOptions,
+  { rounds, draw, names, without }: PlusOptions,
   context: Context,
 ): Promise<Assignment> {
-  const weight = labelWeight(x, given);
+  const weight = without === 'other labels' ? 0 : labelWeight(x, given);
   const { rows, groups } = names ? withNames(x, given, names) : { rows: x, groups: given };
-  const features = rareFirst(rows, x);
-  let assigned = await assignNearest(features, groups, start, context, x.rows);
+  const features = without === 'rarity' ? rows : rareFirst(rows, x);
+  const centred = { ...start, centre: without !== 'centring' };
+  let assigned = await assignNearest(features, groups, centred, context, x.rows);
   for (let round = 0; round < rounds; round++) {
     const likely = likelyLabels(groups, assigned, sharpness[round === 0 ? 'similarities' : 'margins']);
     const known = withLabels(features, likely, weight);
     const found = await refine(known, groups, assigned.chosen, features.cols, round, context);
     // Each round draws other folds: their mean tells more than the last.
-    if (round > 0) average(found, assigned.scores, round);
-    const next = compete(groups, found);
+    if (round > 0 && without !== 'mean of rounds') average(found, assigned.scores, round);
+    const best = () => ({ scores: found, chosen: chooseBest(groups, found, 'top-r') });
+    const next = without === 'competition' ? best() : compete(groups, found);
     const changed = changedShare(next.chosen, assigned.chosen);
     assigned = next;
     if (changed < stable) break;
