@@ -229,7 +229,7 @@ function showReport(report: Report, microseconds: number, top: number): string {
       `${color.bold(bin.name)} (${bin.from === 0 ? 'never' : `${bin.from} times or more`})`,
       formatCount(bin.labels),
       formatCount(bin.positives),
-      formatPercent(bin.recall),
+      bin.positives === 0 ? '–' : formatPercent(bin.recall),
       formatPercent(bin.precision),
     ]),
   );

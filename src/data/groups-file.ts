@@ -92,21 +92,21 @@ export function leaveOutUngrouped(
   const grouped = new Uint8Array(dataset.rows);
   for (const row of members.indices) grouped[row] = 1;
   const kept: number[] = [];
+  const lost: string[] = [];
   const numbers = new Uint32Array(dataset.rows);
   for (let row = 0; row < dataset.rows; row++) {
     numbers[row] = kept.length;
-    if (grouped[row] === 1) {
-      kept.push(row);
-      continue;
-    }
-    const error = badInput('every instance must be in a group', {
-      file,
-      value: dataset.ids?.[row] ?? String(row),
-      hint: 'give it a group of its own, without labels, or leave it out with --skip-bad',
-    });
-    if (!skipped) throw error;
-    skipped.add(error);
+    if (grouped[row] === 1) kept.push(row);
+    else lost.push(dataset.ids?.[row] ?? String(row));
   }
+  const rule = 'every instance must be in a group';
+  if (lost.length > 0 && !skipped)
+    throw badInput(rule, {
+      file,
+      value: lost[0] + (lost.length > 1 ? ` and ${lost.length - 1} more` : ''),
+      hint: 'give each a group of its own, without labels, or leave them out with --skip-bad',
+    });
+  for (const value of lost) skipped?.add(badInput(rule, { file, value }));
   if (kept.length === dataset.rows) return { dataset, groups };
   const indices = members.indices.map((row) => numbers[row]);
   const remaining = { ...groups, members: { ...members, cols: kept.length, indices } };
