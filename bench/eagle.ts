@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type * as grouping from '../src/data/group.ts';
 import type * as imputing from '../src/learn/impute/impute.ts';
+import type * as imputeSettings from '../src/learn/impute/options.ts';
 import type * as plus from '../src/learn/impute/plus.ts';
 import type * as registry from '../src/learn/registry.ts';
 import type * as csr from '../src/math/csr.ts';
@@ -40,15 +41,20 @@ const { positionals, values: flags } = parseArgs({
   },
 });
 
-const [{ clusteredGroups, groupRows, randomGroups }, { chooseFor, impute, imputeOptions }, { findLearner }] =
-  await Promise.all([
-    built<typeof grouping>('data/group.js'),
-    built<typeof imputing>('learn/impute/impute.js'),
-    built<typeof registry>('learn/registry.js'),
-  ]);
-type Ingredient = (typeof plus.ingredients)[number];
-const [{ ingredients }, { parseOptions }, { nnz, rowIndices }] = await Promise.all([
+const [
+  { clusteredGroups, groupRows, randomGroups },
+  { chooseFor, impute },
+  { imputeOptions },
+  { ingredients },
+] = await Promise.all([
+  built<typeof grouping>('data/group.js'),
+  built<typeof imputing>('learn/impute/impute.js'),
+  built<typeof imputeSettings>('learn/impute/options.js'),
   built<typeof plus>('learn/impute/plus.js'),
+]);
+type Ingredient = (typeof ingredients)[number];
+const [{ findLearner }, { parseOptions }, { nnz, rowIndices }] = await Promise.all([
+  built<typeof registry>('learn/registry.js'),
   built<typeof options>('options.js'),
   built<typeof csr>('math/csr.js'),
 ]);

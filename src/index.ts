@@ -21,7 +21,8 @@ export {
   type TrainOptions,
 } from './learn/classifier.ts';
 export { evidenceOf } from './learn/impute/evidence.ts';
-export { type ImputedSet, type ImputeOptions, imputeDataset, imputeSet } from './learn/impute/impute.ts';
+export { type ImputedSet, imputeDataset, imputeSet } from './learn/impute/impute.ts';
+export type { ImputeOptions } from './learn/impute/options.ts';
 export type { LabelMap } from './learn/label-map.ts';
 export type { Explanation, Learner, Model, Sense } from './learn/learner.ts';
 export { findLearner, learnerNames } from './learn/registry.ts';

@@ -6,13 +6,8 @@ import { writeSamples } from '../data/formats.ts';
 import { type GroupedRows, readGrouped } from '../data/grouped.ts';
 import { badUsage } from '../errors.ts';
 import { evidenceOf } from '../learn/impute/evidence.ts';
-import {
-  type ImputedSet,
-  type ImputeOptions,
-  imputeDataset,
-  imputeOptions,
-  parseImputeOptions,
-} from '../learn/impute/impute.ts';
+import { type ImputedSet, imputeDataset } from '../learn/impute/impute.ts';
+import { type ImputeOptions, imputeOptions, parseImputeOptions } from '../learn/impute/options.ts';
 import { nnz, type Pattern } from '../math/csr.ts';
 import { checkFiles, type Files } from './files.ts';
 import { describeLabels, type LabelFlags, withLabelFlags } from './label-names.ts';

@@ -176,7 +176,9 @@ describe('groups that do not fit their samples', () => {
   it('a sample in no group is refused, or left out and counted', () => {
     const groups = groupRows(pattern([[2, 3]], 4), pattern([[], [], [0], []], 1), 'list');
     const dataset = { ...datasetOf(['a', 'b', 'c', 'd'].map((text) => ({ text, labels: [] }))) };
-    expect(() => leaveOutUngrouped(dataset, groups)).toThrow('every instance must be in a group, got "0 and 1 more"');
+    expect(() => leaveOutUngrouped(dataset, groups)).toThrow(
+      'every instance must be in a group, got "0 and 1 more"',
+    );
     const skipped = new Skipped();
     const left = leaveOutUngrouped(dataset, groups, { skipped });
     expect(skipped.count).toBe(2);

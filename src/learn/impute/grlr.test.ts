@@ -7,7 +7,8 @@ import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
 import { choiceOf, chooseBest, chosenLabels } from './assignment.ts';
 import { assignNearest as assign, type GrlrOptions } from './grlr.ts';
-import { impute, imputeOptions } from './impute.ts';
+import { impute } from './impute.ts';
+import { imputeOptions } from './options.ts';
 import { centredRows, dot, labelDirection } from './reference.ts';
 
 const context = { seed: 1, threads: 1, progress: quiet };

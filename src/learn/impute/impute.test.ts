@@ -11,7 +11,8 @@ import { Classifier } from '../classifier.ts';
 import { findLearner } from '../registry.ts';
 import { pinGroups } from './corrections.ts';
 import { evidenceOf } from './evidence.ts';
-import { type ImputeOptions, imputeMethods, imputeOptions, imputeSet } from './impute.ts';
+import { imputeSet } from './impute.ts';
+import { type ImputeOptions, imputeMethods, imputeOptions } from './options.ts';
 
 const context = { seed: 1, threads: 1, progress: quiet };
 

@@ -19,7 +19,8 @@ import { parseOptions } from '../../options.ts';
 import { quiet } from '../../progress.ts';
 import { solveSvm } from '../one-vs-rest.ts';
 import { chooseMethod } from './auto.ts';
-import { type ImputeOptions, impute, imputeOptions, imputeSet } from './impute.ts';
+import { impute, imputeSet } from './impute.ts';
+import { type ImputeOptions, imputeOptions } from './options.ts';
 import { labelWeight } from './plus.ts';
 
 const context = { seed: 1, threads: 1, progress: quiet };
