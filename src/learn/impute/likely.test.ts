@@ -51,11 +51,6 @@ describe('likely labels', () => {
     expect(asRows(likelyOf(groups, [9, 0, 0]))[0]).toEqual([[0, 1]]);
   });
 
-  it('are sure of all where the group carries them as often as it has members', () => {
-    const groups = groupsOf([[0, 1]], [[[0, 2]]]);
-    expect(asRows(likelyOf(groups, [9, 0]))).toEqual([[[0, 1]], [[0, 1]]]);
-  });
-
   it('leave out what is less than a tenth, or clearly less than by chance', () => {
     const pair = groupsOf([[0, 1]], [[[0, 1]]]);
     expect(asRows(likelyOf(pair, [Math.log(65), Math.log(35)]))[1]).toEqual([]);

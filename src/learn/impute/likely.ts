@@ -27,8 +27,7 @@ export function likelyLabels(groups: GroupParts, { scores, chosen }: Assignment,
     }
     const enough = Math.max(least, (ofChance * times) / (to - from));
     for (let i = from; i < to; i++) {
-      // Where the group carries the label as often as it has members, all have it.
-      const expected = times === to - from ? 1 : Math.min(1, (times * likely[i]) / sum);
+      const expected = Math.min(1, (times * likely[i]) / sum);
       likely[i] = expected < enough ? 0 : expected;
     }
   }
