@@ -41,23 +41,27 @@ export function pinGroups(groups: Groups, corrections: readonly Correction[]): G
 }
 
 /** Groups with labels but no feature in any member are refused, or their labels left out and counted. */
-export function checkGroups({ names, members, labels }: Groups, x: Csr, skipped?: Skipped): Groups {
+export function checkGroups(given: Groups, x: Csr, skipped?: Skipped): Groups {
+  const { names, members, labels } = given;
   const isEmpty = (row: number) => x.indptr[row] === x.indptr[row + 1];
-  const checked = new CsrBuilder('values');
-  for (let group = 0; group < members.rows; group++) {
-    const carried = rowIndices(labels, group);
-    const empty = carried.length > 0 && rowIndices(members, group).every(isEmpty);
-    if (!empty) {
-      checked.add(carried, rowValues(labels, group));
-      continue;
-    }
+  const empty = names.flatMap((_, group) => {
+    const carries = labels.indptr[group] < labels.indptr[group + 1];
+    return carries && rowIndices(members, group).every(isEmpty) ? group : [];
+  });
+  if (empty.length === 0) return given;
+  for (const group of empty) {
     const error = badInput('a group with labels must have an instance that is not empty', {
       value: names[group],
       hint: 'take its labels away, or leave them out with --skip-bad',
     });
     if (!skipped) throw error;
     skipped.add(error);
-    checked.add([]);
   }
-  return { names, members, labels: checked.csr(labels.cols) };
+  const left = new CsrBuilder('values');
+  const isLeftOut = new Set(empty);
+  for (let group = 0; group < names.length; group++) {
+    if (isLeftOut.has(group)) left.add([]);
+    else left.add(rowIndices(labels, group), rowValues(labels, group));
+  }
+  return { ...given, labels: left.csr(labels.cols) };
 }

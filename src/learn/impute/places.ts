@@ -264,13 +264,13 @@ function meanProducts(x: Csr, { indices: rows }: Pattern, averaged: number) {
 
 /** Features are numbered by how often they occur, so that the sums that are used most lie together. */
 function byFrequency(x: Csr): Uint32Array {
-  const counts = columnCounts(x);
-  const numbers = new Uint32Array(x.cols);
-  Uint32Array.from({ length: x.cols }, (_, column) => column)
-    .sort((a, b) => counts[b] - counts[a] || a - b)
-    .forEach((column, number) => {
-      numbers[column] = number;
-    });
+  const { rows, cols } = x;
+  // As plain numbers they are sorted without asking which of two comes first.
+  const keys = Float64Array.from(columnCounts(x), (count, column) => (rows - count) * cols + column);
+  const numbers = new Uint32Array(cols);
+  keys.sort().forEach((key, number) => {
+    numbers[key % cols] = number;
+  });
   return numbers;
 }
 
