@@ -37,7 +37,7 @@ describe('a classifier', () => {
   it('says which input is not a text', async () => {
     const classifier = await Classifier.train({ ...set, texts }, { learner: 'popular' });
     const inputs = ['red', null] as string[];
-    await expect(classifier.suggest(inputs)).rejects.toThrow(/text 2 must be a string, got null/);
+    await expect(classifier.suggest(inputs)).rejects.toThrow(/text 2 must be a string, got nothing/);
   });
 
   it('takes sparse rows that do not reach its last column, but no other width and no other kind', async () => {
