@@ -182,6 +182,19 @@ describe('umbel, where only groups carry labels', () => {
     const twice = ['--train', 'instances.jsonl', '--groups', 'twice.jsonl', ...eagle, '--json'];
     const best = JSON.parse((await umbel('impute', ...twice)).stdout);
     expect(best).toMatchObject({ assigned: 40, reasons: [expect.stringContaining('repeat labels 1 times')] });
+    // Both labels of the first group go to one of its members: the other has none.
+    await writeLines(
+      'one.jsonl',
+      ['fruit', 'metal'].map((label) => ({ group: 'g0', label, instances: ['s0'] })),
+    );
+    const one = [...input, ...eagle, '--corrections', 'one.jsonl', '--json'];
+    expect(JSON.parse((await umbel('impute', ...one)).stdout)).toMatchObject({
+      unlabelled: 1,
+      dropped: 0,
+      n: 40,
+    });
+    const left = JSON.parse((await umbel('impute', ...one, '--drop-unlabelled')).stdout);
+    expect(left).toMatchObject({ unlabelled: 1, dropped: 1, n: 39 });
     const all = JSON.parse((await umbel('impute', ...twice, '--assign', 'top-r')).stdout);
     expect(all).toMatchObject({ assigned: 41, reasons: [], unlabelled: 0 });
   });

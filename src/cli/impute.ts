@@ -98,9 +98,11 @@ async function imputeFile(terminal: Terminal, flags: ImputeFlags) {
   };
   const assigned = nnz(imputed.labels);
   const dropped = dataset.rows - n;
-  const unlabelled = dropped + emptyRows(imputed.labels);
+  const unlabelled = emptyRows(imputed.labels);
   if (unlabelled > 0)
-    terminal.note(`${dropped > 0 ? 'left out' : 'without'} a label: ${formatCount(unlabelled)} samples`);
+    terminal.note(
+      `samples ${dropped > 0 ? 'left out for want of' : 'without'} a label: ${formatCount(unlabelled)}`,
+    );
   terminal.say(
     `Imputed ${formatCount(assigned)} labels of ${formatCount(n)} samples in ${formatSeconds(seconds.impute)}: ` +
       color.bold(flags.out),
