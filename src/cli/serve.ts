@@ -106,7 +106,11 @@ async function serve(terminal: Terminal, flags: ServeFlags) {
   if (models.length + data.length === 0 && flags.state === undefined)
     throw badUsage('--model must be given', { hint: 'the folder given to train --out' });
   refuseAlone(flags, '--groups', flags.groups.length > 0 ? [] : ['groupColumns']);
-  const groups = flags.groups.map((text) => ({ ...parseGroups(text), columns: flags.groupColumns }));
+  const groups = flags.groups.map((text) => ({
+    ...parseGroups(text),
+    ...reading(flags),
+    columns: flags.groupColumns,
+  }));
   refuseSameNames('groups', groups);
   refuseSameNames('models', models);
   refuseSameNames('data', data);

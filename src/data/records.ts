@@ -41,7 +41,10 @@ export async function* lineSamples(
 /** Takes what is wrong with a record, or throws it. */
 export type LeaveOut = (error: unknown) => void;
 
-/** Hands over every object of a file of JSON lines of this `shape`: what is wrong is refused with its place, or left out and counted. */
+/**
+ * Hands over every object of a file of JSON lines of this `shape`: what is wrong is refused with its place, or left out
+ * and counted.
+ */
 export async function takeObjects(
   path: string,
   options: ReadOptions & { mayBeEmpty?: boolean; shape: string },
